@@ -1,0 +1,4 @@
+//! The core floor: shapes, the meaning of a Job, and the judgement. Pure: bytes are already a
+//! [`tree`], and a decision is a value.
+
+pub mod tree;

@@ -1,0 +1,1 @@
+//! The edges floor: the command line, the files and the webhook server.

@@ -1,0 +1,1 @@
+//! The formats floor: between bytes and the core's words. No sockets, no clusters.
