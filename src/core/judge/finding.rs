@@ -1,0 +1,38 @@
+//! Findings: deviations attributed to rules.
+
+use crate::core::shape::rule::{Action, RuleId};
+
+/// Most findings that are described; the true count is kept beside them.
+pub const MAX_FINDINGS: usize = 100;
+
+/// A deviation attributed to a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The rule that speaks.
+    pub rule: RuleId,
+    /// The action that decides.
+    pub action: Action,
+    /// The rule inside an extra or missing entry that raised the action.
+    pub raised_by: Option<RuleId>,
+    /// The place, as people read it.
+    pub path: String,
+    /// The place as a JSON pointer into the Job: its nearest existing parent if it is missing.
+    pub pointer: String,
+    /// What the template expects there, if that is one thing.
+    pub expected: Option<String>,
+    /// What is wrong, in a sentence without a full stop; never a value from the Job.
+    pub message: String,
+    /// Where the template says otherwise: offset in its text.
+    pub template_at: Option<u32>,
+}
+
+/// All findings of one Job against one shape.
+#[derive(Debug, Clone, Default)]
+pub struct Findings {
+    /// At most [`MAX_FINDINGS`], ordered by place.
+    pub findings: Vec<Finding>,
+    /// How many there are.
+    pub count: usize,
+    /// How many of them are decided by Enforce.
+    pub enforced: usize,
+}

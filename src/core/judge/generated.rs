@@ -1,0 +1,259 @@
+//! Server-owned places: subtracted only after their values are checked, and only at the Job's own
+//! metadata, selector and status.
+
+use crate::core::judge::explain::Deviation;
+use crate::core::judge::walk::{EMPTY_MAP, Walk};
+use crate::core::path::Step;
+use crate::core::shape::compiled::{Compiled, NodeId, Want};
+use crate::core::shape::job_rules::{GENERATED_LABELS, SELECTOR_LABEL, is_generated_name};
+use crate::core::tree::{Entry, Node, Value};
+
+impl<'s: 'j, 'j> Walk<'s, 'j> {
+    /// Whether a field or key is not compared where it is, because the server alone writes it or
+    /// because it is looked at elsewhere.
+    pub(super) fn is_skipped(&self, id: NodeId, key: &str) -> bool {
+        let generated = &self.shape.generated;
+        if id == Compiled::ROOT {
+            return self.api.is_server_owned("Job", key);
+        }
+        if id == generated.metadata {
+            return self.api.is_server_owned("Job.metadata", key);
+        }
+        if id == generated.pod_spec {
+            return key == "serviceAccount";
+        }
+        if id == generated.spec {
+            return generated.labels && key == "selector";
+        }
+        false
+    }
+
+    /// Fields that are more than a comparison; whether `id` was one of them.
+    pub(super) fn is_special(&mut self, id: NodeId, job: Option<&'j Node<'j>>, parent: &'j Node<'j>) -> bool {
+        let generated = &self.shape.generated;
+        let node = self.tree.node(id);
+        let crate::core::shape::compiled::Name::Key(key) = &node.name else { return false };
+        if node.parent == generated.metadata {
+            match key.as_str() {
+                "labels" => self.job_labels(id, job),
+                "name" if generated.name => {}
+                "namespace" => self.namespace_field(id, job),
+                _ => return false,
+            }
+            return true;
+        }
+        if node.parent == generated.pod_metadata && key == "labels" && generated.labels {
+            self.pod_labels(id, job);
+            return true;
+        }
+        if node.parent == generated.pod_spec && key == "serviceAccountName" {
+            return self.service_account(id, job, parent);
+        }
+        false
+    }
+
+    /// What is looked at once a struct has been compared.
+    pub(super) fn after_structure(&mut self, id: NodeId, job: &'j Node<'j>) {
+        let generated = &self.shape.generated;
+        if id == generated.metadata && id != Compiled::ROOT {
+            self.extra_metadata(id, job);
+        } else if id == generated.spec && generated.labels && id != Compiled::ROOT {
+            self.selector(id, job);
+        } else if id == generated.pod_spec && id != Compiled::ROOT && self.tree.child(id, "serviceAccountName").is_none() {
+            // The template has no service account; the deprecated spelling is one too.
+            let named = job.get("serviceAccountName").and_then(Node::as_str).is_some_and(|t| !t.is_empty());
+            if !named
+                && let Some(twin) = job.get("serviceAccount")
+                && twin.as_str() != Some("")
+                && twin.value != Value::Null
+            {
+                self.path.push(Step::Key("serviceAccount"));
+                self.extra_without_node(self.tree.node(id).claims.value, None, twin);
+                self.path.pop();
+            }
+        }
+    }
+
+    fn uid(&self) -> Option<&'j str> {
+        self.job.get("metadata").and_then(|m| m.get("uid")).and_then(Node::as_str).filter(|t| !t.is_empty())
+    }
+
+    fn name(&self) -> Option<&'j str> {
+        self.job.get("metadata").and_then(|m| m.get("name")).and_then(Node::as_str).filter(|t| !t.is_empty())
+    }
+
+    /// Whether a label is one that the server generates, with the value it generates.
+    fn is_generated_label(&self, entry: &Entry<'_>) -> bool {
+        if !self.shape.generated.labels {
+            return false;
+        }
+        let expected = match &*entry.key {
+            "job-name" | "batch.kubernetes.io/job-name" => self.name(),
+            "controller-uid" | SELECTOR_LABEL => self.uid(),
+            _ => return false,
+        };
+        expected.is_some() && entry.node.as_str() == expected
+    }
+
+    /// The labels of the Pod template: the generated ones are checked and taken away; in an object
+    /// that has a uid none of them may be missing.
+    fn pod_labels(&mut self, id: NodeId, job: Option<&'j Node<'j>>) {
+        let found: &'j [Entry<'j>] = job.map(Node::entries).unwrap_or_default();
+        self.labels(id, job, found);
+        if self.uid().is_none() {
+            return;
+        }
+        for key in GENERATED_LABELS {
+            if !found.iter().any(|e| e.key == key) {
+                self.path.push(Step::Key(key));
+                self.report(id, self.tree.node(id).claims.list, None, &Deviation::GeneratedMissing);
+                self.path.pop();
+            }
+        }
+    }
+
+    /// The Job's own labels. A Job without any gets a copy of its Pod template's.
+    fn job_labels(&mut self, id: NodeId, job: Option<&'j Node<'j>>) {
+        let pod_labels = self
+            .job
+            .get("spec")
+            .and_then(|s| s.get("template"))
+            .and_then(|t| t.get("metadata"))
+            .and_then(|m| m.get("labels"));
+        let own: &'j [Entry<'j>] = job.map(Node::entries).unwrap_or_default();
+        let in_pod: &'j [Entry<'j>] = pod_labels.map(Node::entries).unwrap_or_default();
+        let is_copy = own.is_empty() || self.same_labels(own, in_pod);
+        if self.shape.generated.labels_copied && is_copy {
+            // The Pod labels are compared where they stand.
+            return;
+        }
+        let found = if own.is_empty() { in_pod } else { own };
+        self.labels(id, job, found);
+    }
+
+    fn same_labels(&self, own: &[Entry<'_>], in_pod: &[Entry<'_>]) -> bool {
+        let text = |e: &Entry<'_>| e.node.as_str().unwrap_or_default().to_owned();
+        let rest = |entries: &[Entry<'_>]| {
+            let mut rest: Vec<(String, String)> = entries
+                .iter()
+                .filter(|e| !self.is_generated_label(e))
+                .map(|e| (e.key.to_string(), text(e)))
+                .collect();
+            rest.sort();
+            rest
+        };
+        rest(own) == rest(in_pod)
+    }
+
+    /// Compares labels without the generated ones.
+    fn labels(&mut self, id: NodeId, job: Option<&'j Node<'j>>, found: &'j [Entry<'j>]) {
+        if let Some(job) = job
+            && !matches!(job.value, Value::Map(_) | Value::Null)
+        {
+            self.deviation(id, &Deviation::WrongType(job.kind()));
+            return;
+        }
+        let node = self.tree.node(id);
+        let others: Vec<&'j Entry<'j>> = found.iter().filter(|e| !self.is_generated_label(e)).collect();
+        match (&node.want, others.is_empty(), job) {
+            (Want::Nothing, true, _) => {}
+            (Want::Nothing, false, Some(job)) => self.extra(id, job),
+            (Want::Nothing, false, None) => {}
+            (_, true, _) if node.optional || self.accepts(id, &EMPTY_MAP) => {}
+            (_, true, _) => self.deviation(id, &Deviation::Missing { filled: None }),
+            (_, false, _) => self.entries(id, &others),
+        }
+    }
+
+    /// The selector must be exactly the generated one; before the server has seen the Job, none.
+    fn selector(&mut self, spec: NodeId, job: &'j Node<'j>) {
+        let selector = job.get("selector");
+        let is_empty = selector.is_none_or(|node| match &node.value {
+            Value::Map(entries) => entries.iter().all(|e| is_nothing(&e.node)),
+            _ => is_nothing(node),
+        });
+        let accepted = match self.uid() {
+            None => is_empty,
+            Some(uid) => selector.is_some_and(|node| {
+                let entries: Vec<&Entry<'_>> =
+                    node.entries().iter().filter(|e| !is_nothing(&e.node)).collect();
+                match entries[..] {
+                    [only] if only.key == "matchLabels" => match only.node.entries() {
+                        [label] => label.key == SELECTOR_LABEL && label.node.as_str() == Some(uid),
+                        _ => false,
+                    },
+                    _ => false,
+                }
+            }),
+        };
+        if !accepted {
+            self.path.push(Step::Key("selector"));
+            match self.tree.child(spec, "selector") {
+                Some(node) => self.deviation(node, &Deviation::Selector),
+                None => self.report(spec, self.tree.node(spec).claims.value, None, &Deviation::Selector),
+            }
+            self.path.pop();
+        }
+    }
+
+    /// What only the metadata of the Job itself has: a generated name.
+    fn extra_metadata(&mut self, metadata: NodeId, job: &'j Node<'j>) {
+        if !self.shape.generated.name {
+            return;
+        }
+        let prefix = job.get("generateName").and_then(Node::as_str);
+        let accepted = match (self.name(), prefix) {
+            (None, _) => true,
+            (Some(name), Some(prefix)) => is_generated_name(name, prefix),
+            (Some(_), None) => false,
+        };
+        if !accepted {
+            self.path.push(Step::Key("name"));
+            match self.tree.child(metadata, "name") {
+                Some(node) => self.deviation(node, &Deviation::GeneratedName),
+                None => {
+                    let rule = self.tree.node(metadata).claims.value;
+                    self.report(metadata, rule, None, &Deviation::GeneratedName);
+                }
+            }
+            self.path.pop();
+        }
+    }
+
+    /// A Job that names no namespace has the request's.
+    fn namespace_field(&mut self, id: NodeId, job: Option<&'j Node<'j>>) {
+        let absent = job.is_none_or(|j| j.value == Value::Null || j.as_str() == Some(""));
+        match job {
+            _ if matches!(self.tree.node(id).want, Want::Nothing) => {}
+            Some(job) if !absent => self.value(id, job),
+            _ => {
+                let namespace = Node::new(Value::String(self.namespace.into()));
+                if !self.accepts(id, &namespace) {
+                    self.deviation(id, &Deviation::Differs);
+                }
+            }
+        }
+    }
+
+    /// Both spellings of the service account are one value; `serviceAccountName` wins.
+    fn service_account(&mut self, id: NodeId, job: Option<&'j Node<'j>>, parent: &'j Node<'j>) -> bool {
+        let named = job.is_some_and(|j| j.as_str() != Some("") && j.value != Value::Null);
+        match parent.get("serviceAccount") {
+            Some(twin) if !named && twin.as_str() != Some("") && twin.value != Value::Null => {
+                self.value(id, twin);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Null, or an empty list or map.
+fn is_nothing(node: &Node<'_>) -> bool {
+    match &node.value {
+        Value::Null => true,
+        Value::Map(entries) => entries.is_empty(),
+        Value::List(items) => items.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,138 @@
+//! From a request to a verdict: which shape governs it, what it finds, and what that means.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::core::judge::finding::Findings;
+use crate::core::judge::judge_one;
+use crate::core::shape::Shape;
+use crate::core::shape::document::Operation;
+use crate::core::tree::Node;
+
+/// All loaded shapes.
+#[derive(Debug, Clone, Default)]
+pub struct Shapes {
+    all: Vec<Arc<Shape>>,
+    by_namespace: HashMap<String, Arc<Shape>>,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'j> {
+    /// `Job` or `CronJob`.
+    pub kind: &'j str,
+    /// The request's namespace.
+    pub namespace: &'j str,
+    /// Create or update.
+    pub operation: Operation,
+    /// The object.
+    pub object: &'j Node<'j>,
+}
+
+/// What a request gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerdictKind {
+    /// Admitted.
+    Allow,
+    /// Refused.
+    Deny,
+    /// Could not be decided.
+    Error,
+    /// No shape governs it.
+    Ungoverned,
+}
+
+impl VerdictKind {
+    /// The word in every output.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            VerdictKind::Allow => "allow",
+            VerdictKind::Deny => "deny",
+            VerdictKind::Error => "error",
+            VerdictKind::Ungoverned => "ungoverned",
+        }
+    }
+}
+
+/// A verdict with what it rests on.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    /// Allow, deny, error or ungoverned.
+    pub kind: VerdictKind,
+    /// The shape that governs.
+    pub shape: Option<Arc<Shape>>,
+    /// What it found.
+    pub findings: Findings,
+    /// Why it could not be decided, or why nothing governs it.
+    pub reason: Option<String>,
+}
+
+impl Shapes {
+    /// Loaded shapes together.
+    ///
+    /// # Errors
+    /// Two shapes of one name, or two for one namespace (the index of the second, a sentence).
+    pub fn new(shapes: Vec<Shape>) -> Result<Shapes, (usize, String)> {
+        let mut together = Shapes::default();
+        for (index, shape) in shapes.into_iter().enumerate() {
+            if together.all.iter().any(|s| s.name == shape.name) {
+                return Err((index, format!("two shapes are named `{}`", shape.name)));
+            }
+            let shape = Arc::new(shape);
+            for namespace in &shape.namespaces {
+                if let Some(other) = together.by_namespace.insert(namespace.clone(), Arc::clone(&shape)) {
+                    return Err((
+                        index,
+                        format!(
+                            "`{}` and `{}` both govern namespace `{namespace}`: several shapes for one namespace are not supported yet",
+                            other.name, shape.name
+                        ),
+                    ));
+                }
+            }
+            together.all.push(shape);
+        }
+        Ok(together)
+    }
+
+    /// The shapes, in the order they were given.
+    #[must_use]
+    pub fn all(&self) -> &[Arc<Shape>] {
+        &self.all
+    }
+
+    /// The shape that names a namespace.
+    #[must_use]
+    pub fn of_namespace(&self, namespace: &str) -> Option<&Arc<Shape>> {
+        self.by_namespace.get(namespace)
+    }
+
+    /// The verdict on a request.
+    #[must_use]
+    pub fn judge(&self, request: &Request<'_>) -> Verdict {
+        let Some(shape) = self.of_namespace(request.namespace) else {
+            return Verdict {
+                kind: VerdictKind::Ungoverned,
+                shape: None,
+                findings: Findings::default(),
+                reason: Some(format!("no shape governs namespace `{}`", crate::core::path::cut(request.namespace))),
+            };
+        };
+        let found = |kind, findings, reason| Verdict { kind, shape: Some(Arc::clone(shape)), findings, reason };
+        if !shape.operations.contains(&request.operation) {
+            let reason = format!("the shape `{}` does not judge {}", shape.name, request.operation.word());
+            return Verdict { shape: None, ..found(VerdictKind::Ungoverned, Findings::default(), Some(reason)) };
+        }
+        if request.kind == "CronJob" {
+            let reason = format!(
+                "the shape `{}` has a Job template only, so CronJobs in its namespace are refused",
+                shape.name
+            );
+            return found(VerdictKind::Deny, Findings::default(), Some(reason));
+        }
+        let findings = judge_one(shape, request.object, request.namespace);
+        let kind = if findings.enforced > 0 { VerdictKind::Deny } else { VerdictKind::Allow };
+        found(kind, findings, None)
+    }
+}

@@ -1,0 +1,357 @@
+//! The walk of the compiled template and the Job, together.
+
+use std::borrow::Cow;
+
+use crate::core::judge::bindings::Bindings;
+use crate::core::judge::explain::Deviation;
+use crate::core::judge::finding::{Finding, Findings, MAX_FINDINGS};
+use crate::core::kubernetes::absent::{is_absent, is_zero};
+use crate::core::kubernetes::api::{Api, FieldDefault, Kind};
+use crate::core::path::{self, Step};
+use crate::core::shape::Shape;
+use crate::core::shape::compiled::{Compiled, CompiledNode, NodeId, Want};
+use crate::core::shape::rule::{Action, RuleId};
+use crate::core::tree::{Node, Number, Value};
+
+// The zeros of the kinds: what a null inside a list is stored as, and what an absent field means.
+pub(super) static EMPTY_TEXT: Node<'static> = Node { value: Value::String(Cow::Borrowed("")), at: u32::MAX };
+pub(super) static ZERO: Node<'static> = Node { value: Value::Number(Number::Int(0)), at: u32::MAX };
+static FALSE: Node<'static> = Node { value: Value::Bool(false), at: u32::MAX };
+pub(super) static EMPTY_MAP: Node<'static> = Node { value: Value::Map(Vec::new()), at: u32::MAX };
+static EMPTY_LIST: Node<'static> = Node { value: Value::List(Vec::new()), at: u32::MAX };
+
+/// One walk.
+pub struct Walk<'s, 'j> {
+    pub(super) api: &'static Api,
+    pub(super) shape: &'s Shape,
+    pub(super) tree: &'s Compiled,
+    /// The whole Job.
+    pub(super) job: &'j Node<'j>,
+    /// The request's namespace.
+    pub(super) namespace: &'j str,
+    /// Where the walk is.
+    pub(super) path: Vec<Step<'j>>,
+    /// Values of variables found so far.
+    pub(super) bindings: Bindings,
+    findings: Vec<Finding>,
+    count: usize,
+    enforced: usize,
+    /// Only count: something is tried, not reported.
+    quiet: bool,
+}
+
+impl<'s: 'j, 'j> Walk<'s, 'j> {
+    /// A walk that has not begun.
+    #[must_use]
+    pub fn new(shape: &'s Shape, job: &'j Node<'j>, namespace: &'j str) -> Self {
+        Walk {
+            api: Api::get(),
+            shape,
+            tree: &shape.tree,
+            job,
+            namespace,
+            path: Vec::with_capacity(16),
+            bindings: Bindings::default(),
+            findings: vec![],
+            count: 0,
+            enforced: 0,
+            quiet: false,
+        }
+    }
+
+    /// Walks the whole Job.
+    pub fn job(&mut self) {
+        if matches!(self.job.value, Value::Map(_)) {
+            self.structure(Compiled::ROOT, self.job);
+        } else {
+            self.deviation(Compiled::ROOT, &Deviation::WrongType(self.job.kind()));
+        }
+        self.compare_bindings();
+    }
+
+    /// What was found, ordered by place.
+    #[must_use]
+    pub fn finish(mut self) -> Findings {
+        self.findings.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
+        Findings { findings: self.findings, count: self.count, enforced: self.enforced }
+    }
+
+    /// Whether something is accepted, tried in a walk that reports nothing.
+    pub(super) fn is_accepted(&self, try_it: impl FnOnce(&mut Walk<'s, 'j>)) -> bool {
+        let mut walk = Walk::new(self.shape, self.job, self.namespace);
+        walk.quiet = true;
+        try_it(&mut walk);
+        walk.count == 0
+    }
+
+    /// Whether the value `node` is accepted at `id`; for a node of another life than the Job's.
+    pub(super) fn accepts(&self, id: NodeId, node: &Node<'_>) -> bool {
+        let mut walk = Walk::new(self.shape, node, self.namespace);
+        walk.quiet = true;
+        walk.value(id, node);
+        walk.count == 0
+    }
+
+    /// A struct: every field of the Job and every field of the template.
+    pub(super) fn structure(&mut self, id: NodeId, job: &'j Node<'j>) {
+        let node = self.tree.node(id);
+        let mut seen = vec![false; node.children.len()];
+        let mut next = 0;
+        for entry in job.entries() {
+            if self.is_skipped(id, &entry.key) {
+                continue;
+            }
+            self.path.push(Step::Key(&entry.key));
+            match position(&node.children, &entry.key, next) {
+                Some(index) if seen[index] => self.deviation(node.children[index].1, &Deviation::Duplicate),
+                Some(index) => {
+                    seen[index] = true;
+                    next = index + 1;
+                    self.field(node.children[index].1, Some(&entry.node), job);
+                }
+                None => self.unknown_field(id, &entry.key, &entry.node),
+            }
+            self.path.pop();
+        }
+        for (index, (key, child)) in node.children.iter().enumerate() {
+            if !seen[index] && !self.is_skipped(id, key) {
+                self.path.push(Step::Key(key));
+                self.field(*child, None, job);
+                self.path.pop();
+            }
+        }
+        self.after_structure(id, job);
+    }
+
+    /// A field that the compiled tree does not have.
+    fn unknown_field(&mut self, parent: NodeId, key: &str, job: &Node<'_>) {
+        let field = self.api.field(self.tree.node(parent).kind, key);
+        let absent = match field {
+            Some(field) => is_absent(self.api, field, job),
+            None => matches!(job.value, Value::Null),
+        };
+        if !absent {
+            self.extra_without_node(self.tree.node(parent).claims.value, field, job);
+        }
+    }
+
+    /// A field of a struct: present, absent, or as good as absent.
+    pub(super) fn field(&mut self, id: NodeId, job: Option<&'j Node<'j>>, parent: &'j Node<'j>) {
+        let node = self.tree.node(id);
+        if node.unpinned {
+            return;
+        }
+        if self.is_special(id, job, parent) {
+            return;
+        }
+        let job = job.filter(|job| !is_as_good_as_absent(self.api, node, job));
+        if node.alternative.is_some_and(|alternative| self.takes_alternative(alternative, job)) {
+            return;
+        }
+        if let FieldDefault::Sibling(rule) = node.default {
+            self.sibling(id, *rule, job, parent);
+            return;
+        }
+        match job {
+            Some(job) => self.value(id, job),
+            None => self.missing(id),
+        }
+    }
+
+    /// Tries another subtree that the shape accepts here, and takes it if it fits.
+    fn takes_alternative(&mut self, alternative: NodeId, job: Option<&'j Node<'j>>) -> bool {
+        let Some(job) = job else { return false };
+        let fits = self.is_accepted(|walk| walk.value(alternative, job));
+        if fits {
+            self.value(alternative, job);
+        }
+        fits
+    }
+
+    /// A field of the template that the Job leaves out.
+    fn missing(&mut self, id: NodeId) {
+        let node = self.tree.node(id);
+        if matches!(node.want, Want::Nothing) || node.optional {
+            return;
+        }
+        if let FieldDefault::Fixed(json) = node.default {
+            let filled = Node::from_json(json);
+            if node.filled || self.accepts(id, &filled) {
+                return;
+            }
+            self.deviation(id, &Deviation::Missing { filled: Some(json.to_string()) });
+            return;
+        }
+        // The zero of a field that is no pointer is the same as none.
+        if !node.pointer
+            && let Some(zero) = zero(node.kind)
+            && self.accepts(id, zero)
+        {
+            self.value(id, zero);
+            return;
+        }
+        self.deviation(id, &Deviation::Missing { filled: None });
+    }
+
+    /// The value of a place that the compiled tree has.
+    pub(super) fn value(&mut self, id: NodeId, job: &'j Node<'j>) {
+        let node = self.tree.node(id);
+        if node.unpinned {
+            return;
+        }
+        match (&node.want, &job.value) {
+            (Want::Nothing, _) => self.extra(id, job),
+            (Want::Struct, Value::Map(entries)) => {
+                // Held open for something inside: an empty pointer is no such thing.
+                if node.optional && node.pointer && entries.is_empty() && node.at == u32::MAX {
+                    self.extra(id, job);
+                } else {
+                    self.structure(id, job);
+                }
+            }
+            (Want::Map, Value::Map(_)) => self.map(id, job),
+            (Want::List, Value::List(_)) => self.list(id, job),
+            _ => self.scalar(id, job),
+        }
+    }
+
+    /// Something that the template does not have, at a place the compiled tree knows.
+    pub(super) fn extra(&mut self, id: NodeId, job: &Node<'_>) {
+        let node = self.tree.node(id);
+        let rule = match (&node.name, node.kind) {
+            (crate::core::shape::compiled::Name::Key(_), Kind::List(_) | Kind::Map(_)) => node.claims.list,
+            (crate::core::shape::compiled::Name::Key(_), _) if !self.is_in_map(node) => node.claims.value,
+            _ => node.claims.entry,
+        };
+        let means_absent = self.means_absent(node, job);
+        let raised = self.raised_by_extra(rule, id, job);
+        self.report(id, rule, raised, &Deviation::Extra { means_absent });
+    }
+
+    pub(super) fn is_in_map(&self, node: &CompiledNode) -> bool {
+        !matches!(self.tree.node(node.parent).kind, Kind::Struct(_))
+    }
+
+    fn means_absent(&self, node: &CompiledNode, job: &Node<'_>) -> bool {
+        let crate::core::shape::compiled::Name::Key(key) = &node.name else { return false };
+        let field = self.api.field(self.tree.node(node.parent).kind, key);
+        field.and_then(|f| f.means_absent.as_ref()).is_some_and(|json| Node::from_json(json).value == job.value)
+    }
+
+    /// Something that the template does not have, where the compiled tree has no node either.
+    pub(super) fn extra_without_node(
+        &mut self,
+        rule: RuleId,
+        field: Option<&'static crate::core::kubernetes::api::Field>,
+        job: &Node<'_>,
+    ) {
+        let means_absent =
+            field.and_then(|f| f.means_absent.as_ref()).is_some_and(|json| Node::from_json(json).value == job.value);
+        self.report_without_node(rule, &Deviation::Extra { means_absent });
+    }
+
+    /// A deviation at a node, attributed by its kind.
+    pub(super) fn deviation(&mut self, id: NodeId, deviation: &Deviation<'_>) {
+        let node = self.tree.node(id);
+        let (rule, raised) = match deviation {
+            Deviation::Missing { .. } => {
+                let rule = match node.kind {
+                    Kind::List(_) | Kind::Map(_) if !self.is_in_map(node) => node.claims.list,
+                    _ if self.is_in_map(node) => node.claims.entry,
+                    _ => node.claims.value,
+                };
+                (rule, self.raised_by_missing(rule, id))
+            }
+            Deviation::Duplicate if self.is_in_map(node) => (node.claims.entry, None),
+            Deviation::Order { .. } => (node.claims.list, None),
+            _ => (node.claims.value, None),
+        };
+        self.report(id, rule, raised, deviation);
+    }
+
+    pub(super) fn report(&mut self, id: NodeId, rule: RuleId, raised: Option<RuleId>, deviation: &Deviation<'_>) {
+        if self.counted(rule, raised) {
+            let node = self.tree.node(id);
+            let (message, expected) = deviation.explain(self.shape, id);
+            let at = (node.at != u32::MAX && !node.filled).then_some(node.at);
+            self.push(rule, raised, message, expected, at);
+        }
+    }
+
+    pub(super) fn report_without_node(&mut self, rule: RuleId, deviation: &Deviation<'_>) {
+        if self.counted(rule, None) {
+            let (message, expected) = deviation.explain_alone();
+            self.push(rule, None, message, expected, None);
+        }
+    }
+
+    /// Counts a deviation; whether it is to be described too.
+    fn counted(&mut self, rule: RuleId, raised: Option<RuleId>) -> bool {
+        self.count += 1;
+        if self.quiet {
+            return false;
+        }
+        if self.action(rule, raised) == Action::Enforce {
+            self.enforced += 1;
+        }
+        self.findings.len() < MAX_FINDINGS
+    }
+
+    fn action(&self, rule: RuleId, raised: Option<RuleId>) -> Action {
+        self.shape.rule(raised.unwrap_or(rule)).action
+    }
+
+    fn push(
+        &mut self,
+        rule: RuleId,
+        raised_by: Option<RuleId>,
+        mut message: String,
+        expected: Option<String>,
+        template_at: Option<u32>,
+    ) {
+        if let Some(said) = &self.shape.rule(rule).message {
+            message = format!("{message} ({})", said.trim_end_matches('.'));
+        }
+        self.findings.push(Finding {
+            rule,
+            action: self.action(rule, raised_by),
+            raised_by,
+            path: path::render(&self.path),
+            pointer: path::pointer_in(&self.path, self.job),
+            expected,
+            message,
+            template_at,
+        });
+    }
+}
+
+/// Where `key` stands among the children, looked for from `next` on: the API server keeps one
+/// order, so the first look is mostly right.
+pub(super) fn position(children: &[(String, NodeId)], key: &str, next: usize) -> Option<usize> {
+    let (before, from) = children.split_at(next.min(children.len()));
+    from.iter()
+        .position(|(name, _)| name == key)
+        .map(|index| index + before.len())
+        .or_else(|| before.iter().position(|(name, _)| name == key))
+}
+
+/// Whether the server would store this value of a field the same as none.
+fn is_as_good_as_absent(api: &Api, node: &CompiledNode, job: &Node<'_>) -> bool {
+    match &job.value {
+        Value::Null => true,
+        _ if node.pointer && !matches!(node.kind, Kind::List(_) | Kind::Map(_)) => false,
+        _ => is_zero(api, node.kind, job),
+    }
+}
+
+/// The zero of a kind.
+fn zero(kind: Kind) -> Option<&'static Node<'static>> {
+    Some(match kind {
+        Kind::String => &EMPTY_TEXT,
+        Kind::Boolean => &FALSE,
+        Kind::Integer => &ZERO,
+        Kind::Struct(_) | Kind::Map(_) => &EMPTY_MAP,
+        Kind::List(_) => &EMPTY_LIST,
+        Kind::Unknown | Kind::Quantity { .. } | Kind::IntOrString => return None,
+    })
+}

@@ -1,0 +1,402 @@
+//! The `JobShape` document as written: parsed and checked by itself, before any template.
+
+use crate::core::mistake::{Mistake, list_words, suggestion};
+use crate::core::shape::fields::Fields;
+use crate::core::shape::rule::{Action, Rule};
+use crate::core::shape::selector::Selector;
+use crate::core::shape::variable::{VariableId, Variables};
+use crate::core::shape::variables::read_variables;
+use crate::core::tree::{NOWHERE, Node, Value};
+
+/// The one apiVersion there is.
+pub const API_VERSION: &str = "jobshape.dev/v1alpha1";
+/// The kind of a shape.
+pub const KIND: &str = "JobShape";
+
+/// A shape document, parsed.
+#[derive(Debug)]
+pub struct Document {
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.match.namespaces`.
+    pub namespaces: Vec<String>,
+    /// `spec.match.operations`.
+    pub operations: Vec<Operation>,
+    /// The variables, without the samples of `at`.
+    pub variables: Variables,
+    /// The places of variables: `at`.
+    pub at: Vec<(VariableId, Placed)>,
+    /// What a Job may leave out or have besides.
+    pub optional: Vec<Optional>,
+    /// What is not compared.
+    pub unpinned: Vec<Unpinned>,
+    /// The rules, the catch-all included.
+    pub rules: Vec<RuleDocument>,
+    /// Texts that look like placeholders and are none.
+    pub literals: Vec<String>,
+    /// Files that templates come from, in order.
+    pub template_files: Vec<(String, u32)>,
+    /// Templates written inline.
+    pub templates: Vec<Node<'static>>,
+}
+
+/// An operation of the API server that a shape judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// A new Job.
+    Create,
+    /// A change of one.
+    Update,
+}
+
+impl Operation {
+    /// The word in a shape and in an AdmissionReview.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+        }
+    }
+}
+
+/// A selector and where it is written.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// The selector.
+    pub selector: Selector,
+    /// Its place in the shape.
+    pub at: u32,
+}
+
+/// An entry of `optional`.
+#[derive(Debug)]
+pub struct Optional {
+    /// The place.
+    pub place: Placed,
+    /// What may stand there besides what the template has.
+    pub value: Option<Node<'static>>,
+}
+
+/// An entry of `unpinned`.
+#[derive(Debug)]
+pub struct Unpinned {
+    /// The place.
+    pub place: Placed,
+    /// Why nobody compares it.
+    pub reason: String,
+}
+
+/// A rule as written.
+#[derive(Debug)]
+pub struct RuleDocument {
+    /// The rule.
+    pub rule: Rule,
+    /// Nodes it claims with everything below.
+    pub select: Vec<Placed>,
+    /// Lists and maps whose entries it claims.
+    pub entries: Vec<Placed>,
+}
+
+/// Name of the rule that a shape without a catch-all gets.
+pub const EVERYTHING_ELSE: &str = "everything-else";
+
+/// The files that `spec.templateFrom` names, before anything is checked: whoever reads files needs
+/// them first.
+#[must_use]
+pub fn template_files(root: &Node<'_>) -> Vec<(String, u32)> {
+    let from = root.get("spec").and_then(|spec| spec.get("templateFrom"));
+    from.map(Node::items)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|item| item.get("file"))
+        .filter_map(|file| file.as_str().map(|name| (name.to_owned(), file.at)))
+        .collect()
+}
+
+impl Document {
+    /// Reads a shape document; mistakes are added to `mistakes`, and what could be read is kept,
+    /// so that the template can still be checked.
+    pub fn read(root: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Document> {
+        let mut top = Fields::of(root, "a JobShape", &["apiVersion", "kind", "metadata", "spec"], mistakes)?;
+        if let Some(version) = top.required_text("apiVersion")
+            && version != API_VERSION
+        {
+            top.mistake(top.key_at("apiVersion"), format!("apiVersion is `{API_VERSION}`, not `{version}`"));
+        }
+        let metadata = top.required("metadata");
+        let spec = top.required("spec");
+        let name = metadata.and_then(|node| read_name(node, mistakes)).unwrap_or_default();
+        read_spec(spec?, name, mistakes)
+    }
+}
+
+fn read_name(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<String> {
+    let mut fields =
+        Fields::of(node, "metadata", &["name", "namespace", "labels", "annotations"], mistakes)?;
+    let name = fields.required_text("name")?;
+    if !is_dns_label(name) {
+        fields.mistake(
+            fields.key_at("name"),
+            format!("`{name}` is no name: lower-case letters, digits and `-`, at most 63"),
+        );
+    }
+    Some(name.to_owned())
+}
+
+/// Lower-case letters, digits and inner dashes, at most 63 characters.
+fn is_dns_label(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 63
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+fn read_spec(node: &Node<'_>, name: String, mistakes: &mut Vec<Mistake>) -> Option<Document> {
+    const KEYS: [&str; 9] = [
+        "match", "action", "variables", "optional", "unpinned", "rules", "templateFrom", "templates", "literals",
+    ];
+    let mut spec = Fields::of(node, "spec", &KEYS, mistakes)?;
+    let action = read_action(&mut spec).unwrap_or(Action::Enforce);
+    let literals = spec.texts("literals").into_iter().map(|(text, _)| text.to_owned()).collect();
+    let (template_files, templates) = read_templates(&mut spec);
+    let matching = spec.required("match");
+    let optional: Vec<Optional> = spec.list("optional").iter().filter_map(|n| read_optional(n, &mut spec)).collect();
+    let unpinned = spec.list("unpinned").iter().filter_map(|n| read_unpinned(n, &mut spec)).collect();
+    let (variables, at) = match spec.get("variables") {
+        Some(node) => read_variables(node, spec.mistakes()),
+        None => (Variables::default(), vec![]),
+    };
+    let rules = read_rules(&mut spec, action);
+    let (namespaces, operations) =
+        matching.map(|node| read_match(node, spec.mistakes())).unwrap_or_default();
+    Some(Document {
+        name,
+        namespaces,
+        operations,
+        variables,
+        at,
+        optional,
+        unpinned,
+        rules,
+        literals,
+        template_files,
+        templates,
+    })
+}
+
+fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec<Operation>) {
+    const KEYS: [&str; 6] = ["namespaces", "operations", "users", "groups", "exempt", "manualRuns"];
+    let Some(mut fields) = Fields::of(node, "match", &KEYS, mistakes) else { return Default::default() };
+    for later in ["users", "groups", "exempt", "manualRuns"] {
+        if fields.get(later).is_some() {
+            not_yet(&mut fields, later, &format!("`{later}` in match"));
+        }
+    }
+    fields.required("namespaces");
+    let mut namespaces = vec![];
+    for (namespace, at) in fields.texts("namespaces") {
+        if !is_dns_label(namespace) {
+            fields.mistake(at, format!("`{namespace}` is no namespace: match takes exact names"));
+        } else if namespaces.iter().any(|n| n == namespace) {
+            fields.mistake(at, format!("namespace `{namespace}` is named twice"));
+        } else {
+            namespaces.push(namespace.to_owned());
+        }
+    }
+    if fields.get("namespaces").is_some_and(|n| n.items().is_empty()) {
+        fields.mistake(fields.key_at("namespaces"), "`namespaces` of match is empty: no Job would be judged");
+    }
+    let mut operations = vec![];
+    for (word, at) in fields.texts("operations") {
+        match [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == word) {
+            Some(operation) if operations.contains(&operation) => {
+                fields.mistake(at, format!("operation `{word}` is named twice"));
+            }
+            Some(operation) => operations.push(operation),
+            None => {
+                let help = suggestion(word, &["CREATE", "UPDATE"]);
+                fields.mistakes().push(Mistake::new(at, format!("no operation `{word}`")).help(help));
+            }
+        }
+    }
+    if operations.is_empty() {
+        if fields.get("operations").is_some_and(|n| n.items().is_empty()) {
+            fields.mistake(fields.key_at("operations"), "`operations` of match is empty: no Job would be judged");
+        }
+        operations = vec![Operation::Create, Operation::Update];
+    }
+    (namespaces, operations)
+}
+
+/// A part of the document that this version does not judge yet is refused, never ignored.
+fn not_yet(fields: &mut Fields<'_, '_>, key: &str, what: &str) {
+    let at = fields.key_at(key);
+    fields.mistakes().push(
+        Mistake::new(at, format!("{what} is not supported yet"))
+            .help("this version refuses it rather than ignore it"),
+    );
+}
+
+fn read_action(fields: &mut Fields<'_, '_>) -> Option<Action> {
+    let word = fields.text("action")?;
+    let action = Action::from_word(word);
+    if action.is_none() {
+        let at = fields.get("action").map_or(NOWHERE, |n| n.at);
+        let help = suggestion(word, &Action::WORDS);
+        fields.mistakes().push(Mistake::new(at, format!("no action `{word}`")).help(help));
+    }
+    action
+}
+
+fn read_templates(spec: &mut Fields<'_, '_>) -> (Vec<(String, u32)>, Vec<Node<'static>>) {
+    let mut files = vec![];
+    for item in spec.list("templateFrom") {
+        if let Some(mut from) = Fields::of(item, "an entry of templateFrom", &["file"], spec.mistakes())
+            && let Some(file) = from.required_text("file")
+        {
+            files.push((file.to_owned(), from.get("file").map_or(item.at, |n| n.at)));
+        }
+    }
+    let inline: Vec<Node<'static>> = spec.list("templates").iter().map(|n| n.clone().into_owned()).collect();
+    let both = spec.get("templateFrom").is_some() && spec.get("templates").is_some();
+    if both {
+        spec.mistake(spec.key_at("templates"), "a shape has `templates` or `templateFrom`, not both");
+    } else if files.len() + inline.len() > 1 {
+        let key = if inline.is_empty() { "templateFrom" } else { "templates" };
+        not_yet(spec, key, "a shape with several templates");
+    } else if spec.get("templateFrom").is_none() && spec.get("templates").is_none() {
+        spec.mistake(spec.at(), "spec needs `templateFrom` or `templates`: a guard (a shape without a template) is not supported yet");
+    } else if files.is_empty() && inline.is_empty() {
+        let key = if spec.get("templates").is_some() { "templates" } else { "templateFrom" };
+        spec.mistake(spec.key_at(key), format!("`{key}` of spec holds no template"));
+    }
+    (files, inline)
+}
+
+/// A selector in the shape, checked by itself.
+pub(super) fn read_selector(text: &str, at: u32, mistakes: &mut Vec<Mistake>) -> Option<Placed> {
+    match Selector::parse(text) {
+        Ok(selector) => Some(Placed { selector, at }),
+        Err((message, help)) => {
+            mistakes.push(Mistake { help, ..Mistake::new(at, message) });
+            None
+        }
+    }
+}
+
+fn read_optional(node: &Node<'_>, spec: &mut Fields<'_, '_>) -> Option<Optional> {
+    if let Some(text) = node.as_str() {
+        let place = read_selector(text, node.at, spec.mistakes())?;
+        return Some(Optional { place, value: None });
+    }
+    let mut fields = Fields::of(node, "an entry of optional", &["path", "value"], spec.mistakes())?;
+    let text = fields.required_text("path")?;
+    let value = node.get("value").map(|n| n.clone().into_owned());
+    let at = fields.get("path").map_or(node.at, |n| n.at);
+    if value.as_ref().is_some_and(|v| v.value == Value::Null) {
+        fields.mistake(fields.key_at("value"), "`value` of an entry of optional is null, which is the same as absent");
+    }
+    let place = read_selector(text, at, fields.mistakes())?;
+    Some(Optional { place, value })
+}
+
+fn read_unpinned(node: &Node<'_>, spec: &mut Fields<'_, '_>) -> Option<Unpinned> {
+    if node.as_str().is_some() {
+        spec.mistakes().push(
+            Mistake::new(node.at, "an entry of unpinned needs a reason")
+                .help("write `{path: …, reason: why nobody compares it}`"),
+        );
+        return None;
+    }
+    let mut fields = Fields::of(node, "an entry of unpinned", &["path", "reason"], spec.mistakes())?;
+    let reason = fields.required_text("reason");
+    let text = fields.required_text("path")?;
+    let at = fields.get("path").map_or(node.at, |n| n.at);
+    let place = read_selector(text, at, fields.mistakes())?;
+    Some(Unpinned { place, reason: reason?.to_owned() })
+}
+
+fn read_rules(spec: &mut Fields<'_, '_>, action: Action) -> Vec<RuleDocument> {
+    const KEYS: [&str; 7] = ["name", "select", "entries", "message", "action", "auditUntil", "must"];
+    let mut rules: Vec<RuleDocument> = vec![];
+    for node in spec.list("rules") {
+        let Some(mut fields) = Fields::of(node, "a rule", &KEYS, spec.mistakes()) else { continue };
+        let name = fields.required_text("name").unwrap_or_default().to_owned();
+        if fields.get("must").is_some() {
+            not_yet(&mut fields, "must", "`must` in a rule");
+        }
+        let audit_until = fields.text("auditUntil").map(str::to_owned);
+        if audit_until.as_deref().is_some_and(|date| !is_date(date)) {
+            let at = fields.get("auditUntil").map_or(node.at, |n| n.at);
+            fields.mistake(at, "`auditUntil` of a rule is a date like 2027-01-31");
+        }
+        let select = read_selectors(&mut fields, "select");
+        let entries = read_selectors(&mut fields, "entries");
+        let catch_all = fields.get("select").is_none() && fields.get("entries").is_none() && fields.get("must").is_none();
+        let rule = Rule {
+            message: fields.text("message").map(str::to_owned),
+            action: read_action(&mut fields).unwrap_or(action),
+            audit_until,
+            catch_all,
+            written_at: fields.get("name").map_or(node.at, |n| n.at),
+            name,
+        };
+        check_rule(&rule, &rules, &mut fields);
+        rules.push(RuleDocument { rule, select, entries });
+    }
+    if !rules.iter().any(|r| r.rule.catch_all) {
+        let rule = Rule {
+            name: EVERYTHING_ELSE.to_owned(),
+            message: None,
+            action,
+            audit_until: None,
+            catch_all: true,
+            written_at: spec.at(),
+        };
+        rules.push(RuleDocument { rule, select: vec![], entries: vec![] });
+    }
+    rules
+}
+
+fn check_rule(rule: &Rule, before: &[RuleDocument], fields: &mut Fields<'_, '_>) {
+    let at = rule.written_at;
+    if let Some(first) = before.iter().find(|r| r.rule.name == rule.name && !rule.name.is_empty()) {
+        fields.mistake(at, format!("two rules are named `{}`", first.rule.name));
+    }
+    if rule.name == EVERYTHING_ELSE && !rule.catch_all {
+        fields.mistake(at, format!("`{EVERYTHING_ELSE}` is the name of the rule without select and entries"));
+    }
+    if rule.name.len() > 63 || !rule.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)) {
+        fields.mistake(at, "the name of a rule is letters, digits, `-`, `_` and `.`, at most 63");
+    }
+    if rule.catch_all && let Some(first) = before.iter().find(|r| r.rule.catch_all) {
+        let names = list_words(&[&first.rule.name, &rule.name]);
+        fields.mistake(at, format!("two rules without select and entries, {names}: only one can take everything else"));
+    }
+    if rule.audit_until.is_some() && rule.action == Action::Enforce {
+        fields.mistake(fields.key_at("auditUntil"), "`auditUntil` on a rule whose action is Enforce already");
+    }
+}
+
+fn read_selectors(fields: &mut Fields<'_, '_>, key: &str) -> Vec<Placed> {
+    let texts = fields.texts(key);
+    if fields.get(key).is_some_and(|n| matches!(&n.value, Value::List(items) if items.is_empty())) {
+        fields.mistake(fields.key_at(key), format!("`{key}` of a rule is empty"));
+    }
+    texts.into_iter().filter_map(|(text, at)| read_selector(text, at, fields.mistakes())).collect()
+}
+
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    match parts[..] {
+        [year, month, day] if year.len() == 4 && month.len() == 2 && day.len() == 2 => {
+            let number = |t: &str| t.parse::<u32>().ok();
+            number(year).is_some()
+                && number(month).is_some_and(|m| (1..=12).contains(&m))
+                && number(day).is_some_and(|d| (1..=31).contains(&d))
+        }
+        _ => false,
+    }
+}

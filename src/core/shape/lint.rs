@@ -1,0 +1,181 @@
+//! What a shape leaves open: variable, optional and unpinned places, and warnings about it.
+
+use crate::core::kubernetes::api::Kind;
+use crate::core::shape::Shape;
+use crate::core::shape::compiled::{CompiledNode, Name, NodeId, Want};
+use crate::core::shape::rule::{Action, RuleId};
+use crate::core::shape::text::Piece;
+use crate::core::shape::variable::VariableId;
+
+/// One open place of a shape.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Open {
+    /// How dangerous an arbitrary value there is.
+    pub danger: Danger,
+    /// What is open about it.
+    pub how: String,
+    /// The place.
+    pub path: String,
+    /// What may stand there, or why nobody compares it.
+    pub what: String,
+}
+
+/// How much harm a value can do at a place that the template does not pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Danger {
+    /// Runs code, gets credentials or leaves the sandbox.
+    High,
+    /// Changes what the Pod sees, or where and how long it runs.
+    Medium,
+    /// Read by people and tools.
+    Low,
+}
+
+impl Danger {
+    /// The word lint prints.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Danger::High => "high",
+            Danger::Medium => "medium",
+            Danger::Low => "low",
+        }
+    }
+
+    /// The danger of a place, by its path.
+    fn of(path: &str) -> Danger {
+        const HIGH: [&str; 17] = [
+            "image", "command", "args", "securityContext", "serviceAccountName", "volumes", "lifecycle", "Probe",
+            "initContainers", "envFrom", "valueFrom", "host", "imagePullSecrets", "nodeName", "volumeDevices",
+            "runtimeClassName", "managedBy",
+        ];
+        let last = path.rsplit('.').next().unwrap_or(path);
+        let in_pod = path.starts_with("spec.template.spec");
+        if in_pod && (HIGH.iter().any(|word| path.contains(word)) || last == "spec" || last.starts_with("containers")) {
+            Danger::High
+        } else if path.starts_with("spec") {
+            Danger::Medium
+        } else {
+            Danger::Low
+        }
+    }
+}
+
+impl Shape {
+    /// Every place that the template does not pin, the most dangerous first.
+    #[must_use]
+    pub fn open_places(&self) -> Vec<Open> {
+        let mut open = vec![];
+        for (id, node) in self.tree.iter() {
+            if self.is_in_alternative(id) {
+                continue;
+            }
+            let path = self.tree.path(id);
+            let danger = Danger::of(&path);
+            for variable in variables_of(node) {
+                let variable = self.variables.get(variable);
+                open.push(Open {
+                    danger,
+                    how: "variable".to_owned(),
+                    path: path.clone(),
+                    what: format!("`{}`: {}", variable.name, variable.constraint.describe()),
+                });
+            }
+            if node.unpinned {
+                let reason = self.reason_of(&path);
+                open.push(Open { danger, how: "unpinned".to_owned(), path: path.clone(), what: reason });
+            }
+            if node.optional && !matches!(node.want, Want::Nothing) && node.at != u32::MAX {
+                open.push(Open { danger, how: "optional".to_owned(), path: path.clone(), what: "may be left out".to_owned() });
+            }
+            if node.alternative.is_some() {
+                open.push(Open { danger, how: "optional".to_owned(), path, what: "may have another value".to_owned() });
+            }
+        }
+        open.sort();
+        open
+    }
+
+    fn reason_of(&self, path: &str) -> String {
+        // One reason a selector; a shape with several shows them all where it cannot tell.
+        match &self.unpinned[..] {
+            [(_, reason)] => reason.clone(),
+            many => many
+                .iter()
+                .find(|(text, _)| normal(text) == normal(path))
+                .map_or_else(|| "see unpinned in the shape".to_owned(), |(_, reason)| reason.clone()),
+        }
+    }
+
+    fn is_in_alternative(&self, id: NodeId) -> bool {
+        let mut at = id;
+        loop {
+            let node = self.tree.node(at);
+            if node.name == Name::Root {
+                return false;
+            }
+            let parent = self.tree.node(node.parent);
+            let linked = parent.children.iter().chain(&parent.items).any(|(_, child)| *child == at) || parent.any == Some(at);
+            if !linked {
+                return true;
+            }
+            at = node.parent;
+        }
+    }
+
+    /// Things that load and that nobody should want.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<(u32, String)> {
+        let mut warnings = vec![];
+        for (id, node) in self.tree.iter() {
+            let Name::Key(key) = &node.name else { continue };
+            let weak = |rule: RuleId| self.rule(rule).action < Action::Enforce;
+            if matches!(key.as_str(), "containers" | "initContainers" | "volumes")
+                && matches!(node.kind, Kind::List(_))
+                && weak(node.claims.list)
+            {
+                let rule = self.rule(node.claims.list);
+                warnings.push((
+                    rule.written_at,
+                    format!(
+                        "`{}` is {}: an entry added to {} is admitted with whatever it holds",
+                        rule.name,
+                        rule.action,
+                        self.tree.path(id)
+                    ),
+                ));
+            }
+            if node.kind == Kind::Unknown && self.tree.node(node.parent).kind != Kind::Unknown && !matches!(node.want, Want::Nothing) {
+                warnings.push((
+                    u32::MAX,
+                    format!(
+                        "the Job API of {} has no {}: a server that drops the field admits no Job of this template",
+                        crate::core::kubernetes::api::VERSION,
+                        self.tree.path(id)
+                    ),
+                ));
+            }
+        }
+        warnings
+    }
+}
+
+fn variables_of(node: &CompiledNode) -> Vec<VariableId> {
+    match &node.want {
+        Want::Variable(id) => vec![*id],
+        Want::Pattern(pattern) => pattern
+            .pieces
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Variable(id, _) => Some(*id),
+                Piece::Literal(_) => None,
+            })
+            .collect(),
+        _ => vec![],
+    }
+}
+
+/// A selector and a path, both without punctuation, to be compared.
+fn normal(path: &str) -> String {
+    path.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '/').collect()
+}
