@@ -1,4 +1,5 @@
 //! The core floor: shapes, the meaning of a Job, and the judgement. Pure: bytes are already a
 //! [`tree`], and a decision is a value.
 
+pub mod mistake;
 pub mod tree;
