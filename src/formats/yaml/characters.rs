@@ -10,8 +10,12 @@ pub(super) fn check(part: Part<'_>) -> Result<(), Mistake> {
     let plain = part.text.bytes().fold(true, |plain, byte| {
         plain & (matches!(byte, b' '..=b'~') | matches!(byte, b'\t' | b'\n' | b'\r'))
     });
-    if plain {
+    if plain && !part.text.contains('\r') {
         return Ok(());
+    }
+    if let Some(at) = part.text.find("\r\r\n") {
+        return Err(Mistake::new(part.offset(at), "CR, CR, LF is one line end to kubectl and two to others")
+            .help("end the line with LF alone"));
     }
     for (at, character) in part.text.char_indices() {
         match character {
@@ -22,6 +26,16 @@ pub(super) fn check(part: Part<'_>) -> Result<(), Mistake> {
                 )
                 .help(format!(
                     "break the line there, or write `{}` between double quotes",
+                    escape(character)
+                )));
+            }
+            '\u{feff}' if at > 0 => {
+                return Err(Mistake::new(
+                    part.offset(at),
+                    "a byte order mark (U+FEFF) stands within the document, where nobody sees it",
+                )
+                .help(format!(
+                    "remove it, or write `{}` between double quotes",
                     escape(character)
                 )));
             }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput};
+use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput, StructureStyle};
 
 use super::{characters, scalar, syntax};
 use crate::core::mistake::Mistake;
@@ -34,7 +34,7 @@ pub(super) fn read(part: Part<'_>) -> Result<Option<Node<'_>>, Mistake> {
         }
     }
     let (event, span) = reader.next()?;
-    let root = reader.node(event, span, 0)?;
+    let root = reader.node(event, span, Level { depth: 0, flow: false })?;
     // The parser has to see that nothing but the document's end follows the root.
     reader.next()?;
     Ok(Some(root))
@@ -48,6 +48,21 @@ struct Reader<'a> {
     anchors: HashMap<usize, Anchored<'a>>,
     /// Whether any alias can follow; most documents need no copy of what their anchors name.
     aliases: bool,
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy)]
+struct Level {
+    /// Lists and maps around it.
+    depth: usize,
+    /// Whether one of them is in brackets.
+    flow: bool,
+}
+
+impl Level {
+    fn within(self, style: StructureStyle) -> Level {
+        Level { depth: self.depth + 1, flow: style == StructureStyle::Flow }
+    }
 }
 
 struct Anchored<'a> {
@@ -81,26 +96,27 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node<'a>, Mistake> {
+    fn node(&mut self, event: Event<'a>, span: Span, level: Level) -> Result<Node<'a>, Mistake> {
         let at = self.at(&span);
         let before = self.nodes;
         self.count(1, at)?;
         let (value, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), &span)?;
+                self.check_flow(&text, style, &span, level)?;
                 (self.scalar(text, style, &span)?, anchor)
             }
-            Event::SequenceStart(_, anchor, tag) => {
+            Event::SequenceStart(style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), &span)?;
-                refuse_depth(depth + 1, at)?;
-                (self.list(depth + 1)?, anchor)
+                refuse_depth(level.depth + 1, at)?;
+                (self.list(level.within(style))?, anchor)
             }
-            Event::MappingStart(_, anchor, tag) => {
+            Event::MappingStart(style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), &span)?;
-                refuse_depth(depth + 1, at)?;
-                (self.map(depth + 1)?, anchor)
+                refuse_depth(level.depth + 1, at)?;
+                (self.map(level.within(style))?, anchor)
             }
-            Event::Alias(anchor) => return self.copy(anchor, at, depth),
+            Event::Alias(anchor) => return self.copy(anchor, at, level.depth),
             _ => return Err(Mistake::new(at, "the YAML is broken here: expected a value")),
         };
         let node = Node { value, at };
@@ -121,6 +137,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Value<'a>, Mistake> {
         self.check_escapes(&text, style, span)?;
         if style != ScalarStyle::Plain {
+            self.check_end(style, span)?;
             return Ok(Value::String(text));
         }
         scalar::value(text).ok_or_else(|| {
@@ -129,17 +146,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn list(&mut self, depth: usize) -> Result<Value<'a>, Mistake> {
+    fn list(&mut self, level: Level) -> Result<Value<'a>, Mistake> {
         let mut items = Vec::new();
         loop {
             match self.next()? {
                 (Event::SequenceEnd, _) => return Ok(Value::List(items)),
-                (event, span) => items.push(self.node(event, span, depth)?),
+                (event, span) => items.push(self.node(event, span, level)?),
             }
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Value<'a>, Mistake> {
+    fn map(&mut self, level: Level) -> Result<Value<'a>, Mistake> {
         let mut entries: Vec<Entry<'a>> = Vec::new();
         let mut seen: HashSet<Cow<'a, str>> = HashSet::new();
         loop {
@@ -148,7 +165,7 @@ impl<'a> Reader<'a> {
                 return Ok(Value::Map(entries));
             }
             let key_at = self.at(&span);
-            let key = self.key(event, &span)?;
+            let key = self.key(event, &span, level)?;
             let known = if entries.len() < refused::MANY_KEYS {
                 entries.iter().any(|entry| entry.key == key)
             } else {
@@ -162,17 +179,18 @@ impl<'a> Reader<'a> {
                 return Err(refused::duplicate(&key, key_at, self.part.line_at(within)));
             }
             let (event, span) = self.next()?;
-            let node = self.node(event, span, depth)?;
+            let node = self.node(event, span, level)?;
             entries.push(Entry { key, key_at, node });
         }
     }
 
-    fn key(&mut self, event: Event<'a>, span: &Span) -> Result<Cow<'a, str>, Mistake> {
+    fn key(&mut self, event: Event<'a>, span: &Span, level: Level) -> Result<Cow<'a, str>, Mistake> {
         let at = self.at(span);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span)?;
                 self.check_escapes(&text, style, span)?;
+                self.check_flow(&text, style, span, level)?;
                 if anchor != 0 && self.aliases {
                     // A key's text as a value: typed as the value would be.
                     let node = Node { value: self.scalar(text.clone(), style, span)?, at };
@@ -222,6 +240,50 @@ impl<'a> Reader<'a> {
         }
         let raw = span.slice(self.part.text).unwrap_or_default();
         characters::check_escapes(self.part, raw, self.within(span))
+    }
+
+    /// kubectl puts a line end after the last line; where that holds only spaces and a block that
+    /// keeps its line ends reaches it, the block gains one that does not stand in the text.
+    fn check_end(&self, style: ScalarStyle, span: &Span) -> Result<(), Mistake> {
+        let text = self.part.text;
+        let end = text.trim_end_matches([' ', '\t']).len();
+        let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let rest = text.get(span.end.byte_offset().unwrap_or_default()..).unwrap_or_default();
+        if !block || end == text.len() || !rest.trim().is_empty() {
+            return Ok(());
+        }
+        let header = text.get(self.within(span)..).and_then(|block| block.lines().next());
+        let keeps = header.is_some_and(|line| line.chars().take(3).any(|c| c == '+'));
+        if !keeps || !text.get(..end).is_some_and(|text| text.ends_with(['\n', '\r'])) {
+            return Ok(());
+        }
+        Err(Mistake::new(self.part.offset(end), "the last line holds only spaces and has no line end")
+            .help("remove the spaces: it depends on the reader whether the block above gets a line end for them"))
+    }
+
+    /// Within brackets, YAML 1.1 ends a plain scalar elsewhere than YAML 1.2 does.
+    fn check_flow(
+        &self,
+        text: &str,
+        style: ScalarStyle,
+        span: &Span,
+        level: Level,
+    ) -> Result<(), Mistake> {
+        if !level.flow || style != ScalarStyle::Plain {
+            return Ok(());
+        }
+        let after = self.part.text.get(span.end.byte_offset().unwrap_or_default()..);
+        let mut after = after.unwrap_or_default().bytes();
+        let colon = after.next() == Some(b':')
+            && !matches!(after.next(), None | Some(b' ' | b'\t' | b'\n' | b'\r'));
+        if colon || text.contains('?') || text.starts_with(':') {
+            return Err(Mistake::new(
+                self.at(span),
+                "within brackets, kubectl reads `?` and `:` in text without quotes its own way",
+            )
+            .help("put the text between quotes"));
+        }
+        Ok(())
     }
 
     fn refuse_tag(&self, tagged: bool, span: &Span) -> Result<(), Mistake> {

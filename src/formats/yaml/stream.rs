@@ -21,8 +21,15 @@ pub fn split(text: &str) -> Vec<Result<Part<'_>, Mistake>> {
         let end = at + content.len();
         line += if lone { line_ends(content).count() } else { 1 };
         if let Some(rest) = content.strip_prefix(SEPARATOR) {
-            parts.extend(cutter.cut(at));
-            cutter = Cutter { text, start: end, line, broken: junk(rest, at) };
+            let broken = junk(rest, at);
+            if cutter.start == at && cutter.broken.is_none() {
+                // With nothing before it, the line belongs to the document: in `---`, `...`, `a`
+                // the dots end an empty document, and nobody reads the `a`.
+                cutter.broken = broken;
+            } else {
+                parts.extend(cutter.cut(at));
+                cutter = Cutter { text, start: end, line, broken };
+            }
         }
         at = end;
     }
