@@ -26,6 +26,12 @@ impl Mistake {
         Mistake { source: 0, at, message: message.into(), help: None, also: None }
     }
 
+    /// A mistake that no place in a text stands for.
+    #[must_use]
+    pub fn nowhere(message: impl Into<String>) -> Self {
+        Mistake::new(crate::core::tree::NOWHERE, message)
+    }
+
     /// The same with a fix.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {

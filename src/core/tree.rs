@@ -67,17 +67,27 @@ pub enum Number {
 }
 
 impl Number {
-    /// A number from a float as kubectl's JSON encoder would send it: without fraction, an integer.
+    /// A number from a float as kubectl's JSON encoder would send it: without fraction, the integer
+    /// that its shortest digits spell. Beyond 2^53 that is not the float's exact value: Go prints
+    /// the double next to 1234567890123456789 as 1234567890123456800.
     #[must_use]
     pub fn from_f64(float: f64) -> Self {
-        // 2^63 is exactly representable; everything below it in magnitude converts exactly.
-        const EDGE: f64 = 9_223_372_036_854_775_808.0;
-        if float.fract() == 0.0 && float >= -EDGE && float < EDGE {
+        // Beyond 2^53 a double has more digits than it means.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        // Beyond 10^21 Go writes an exponent, and nothing there is an integer of 64 bits.
+        const PLAIN: f64 = 1e21;
+        if float.fract() != 0.0 || !float.is_finite() || float.abs() >= PLAIN {
+            return Number::Float(float);
+        }
+        if float.abs() <= EXACT {
             #[expect(clippy::cast_possible_truncation, reason = "checked to be in range and whole")]
-            let int = float as i64;
-            Number::Int(int)
-        } else {
-            Number::Float(float)
+            return Number::Int(float as i64);
+        }
+        let digits = float.to_string();
+        match (digits.parse(), digits.parse()) {
+            (Ok(int), _) => Number::Int(int),
+            (_, Ok(unsigned)) => Number::Unsigned(unsigned),
+            _ => Number::Float(float),
         }
     }
 }

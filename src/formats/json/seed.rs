@@ -1,0 +1,204 @@
+//! One pass of serde over the text, into the tree.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::{Duplicates, Skip, place, syntax};
+use crate::core::mistake::Mistake;
+use crate::core::tree::{Entry, MAX_NODES, NOWHERE, Node, Number, Value};
+use crate::formats::refused;
+use crate::formats::text::Part;
+
+pub(super) fn read(
+    part: Part<'_>,
+    skip: Skip,
+    duplicates: Duplicates,
+) -> Result<Node<'_>, Mistake> {
+    let mut reader = Reader { part, skip, duplicates, nodes: 0, mistake: None };
+    let mut json = serde_json::Deserializer::from_str(part.text);
+    let root = Seed { reader: &mut reader, place: Place::Root }.deserialize(&mut json);
+    let error = match root.and_then(|root| json.end().map(|()| root)) {
+        Ok(root) => return Ok(root),
+        Err(error) => error,
+    };
+    let Some(mut mistake) = reader.mistake else { return Err(syntax(part, &error)) };
+    if mistake.at == NOWHERE {
+        mistake.at = part.offset(place::of_error(part.text, &error));
+    }
+    Err(mistake)
+}
+
+struct Reader<'a> {
+    part: Part<'a>,
+    skip: Skip,
+    duplicates: Duplicates,
+    nodes: usize,
+    /// Our own mistake; serde's errors are made of text alone.
+    mistake: Option<Mistake>,
+}
+
+/// Where in the object a value stands, as far as skipping asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Root,
+    Metadata,
+    Deeper,
+}
+
+impl<'a> Reader<'a> {
+    fn fail<E: Error>(&mut self, mistake: Mistake) -> E {
+        self.mistake = Some(mistake);
+        E::custom("refused")
+    }
+
+    fn count<E: Error>(&mut self) -> Result<(), E> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(self.fail(refused::too_many(NOWHERE)));
+        }
+        Ok(())
+    }
+
+    fn skips(&self, place: Place, key: &str) -> bool {
+        self.skip == Skip::Job
+            && match place {
+                Place::Root => key == "status",
+                Place::Metadata => key == "managedFields",
+                Place::Deeper => false,
+            }
+    }
+
+    fn duplicate(&self, key: &Cow<'a, str>, first: Option<&Cow<'a, str>>) -> Mistake {
+        // A key without escapes stands in the text, so it knows where; its quote is before it.
+        let place = |key: &Cow<'a, str>| match key {
+            Cow::Borrowed(key) => self.part.place_of(key).map(|at| at.saturating_sub(1)),
+            Cow::Owned(_) => None,
+        };
+        let at = place(key).map_or(NOWHERE, |at| self.part.offset(at));
+        let line = first.and_then(place).map_or(self.part.line, |at| self.part.line_at(at));
+        refused::duplicate(key, at, line)
+    }
+}
+
+struct Seed<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    place: Place,
+}
+
+impl<'a> DeserializeSeed<'a> for Seed<'_, 'a> {
+    type Value = Node<'a>;
+
+    fn deserialize<D: serde::Deserializer<'a>>(self, json: D) -> Result<Node<'a>, D::Error> {
+        self.reader.count()?;
+        json.deserialize_any(self).map(Node::new)
+    }
+}
+
+impl<'a> Visitor<'a> for Seed<'_, 'a> {
+    type Value = Value<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value<'a>, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value<'a>, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value<'a>, E> {
+        Ok(Value::Number(Number::Int(value)))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value<'a>, E> {
+        let number = i64::try_from(value).map_or(Number::Unsigned(value), Number::Int);
+        Ok(Value::Number(number))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value<'a>, E> {
+        Ok(Value::Number(Number::from_f64(value)))
+    }
+
+    fn visit_borrowed_str<E>(self, value: &'a str) -> Result<Value<'a>, E> {
+        Ok(Value::String(Cow::Borrowed(value)))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value<'a>, E> {
+        Ok(Value::String(Cow::Owned(value.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Value<'a>, A::Error> {
+        let mut items = Vec::new();
+        let reader = self.reader;
+        while let Some(item) = list.next_element_seed(Seed { reader, place: Place::Deeper })? {
+            items.push(item);
+        }
+        Ok(Value::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Value<'a>, A::Error> {
+        let mut entries: Vec<Entry<'a>> = Vec::new();
+        let mut seen: HashSet<Cow<'a, str>> = HashSet::new();
+        let reader = self.reader;
+        while let Some(key) = map.next_key_seed(Key)? {
+            if reader.skips(self.place, &key) {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            if reader.duplicates == Duplicates::Refuse {
+                let known = if entries.len() < refused::MANY_KEYS {
+                    entries.iter().any(|entry| entry.key == key)
+                } else {
+                    if seen.is_empty() {
+                        seen.extend(entries.iter().map(|entry| entry.key.clone()));
+                    }
+                    !seen.insert(key.clone())
+                };
+                if known {
+                    let first = entries.iter().find(|entry| entry.key == key);
+                    let mistake = reader.duplicate(&key, first.map(|entry| &entry.key));
+                    return Err(reader.fail(mistake));
+                }
+            }
+            let place = match self.place {
+                Place::Root if key == "metadata" => Place::Metadata,
+                _ => Place::Deeper,
+            };
+            let node = map.next_value_seed(Seed { reader, place })?;
+            entries.push(Entry { key, key_at: NOWHERE, node });
+        }
+        Ok(Value::Map(entries))
+    }
+}
+
+struct Key;
+
+impl<'a> DeserializeSeed<'a> for Key {
+    type Value = Cow<'a, str>;
+
+    fn deserialize<D: serde::Deserializer<'a>>(self, json: D) -> Result<Cow<'a, str>, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl<'a> Visitor<'a> for Key {
+    type Value = Cow<'a, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, key: &'a str) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Borrowed(key))
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Cow<'a, str>, E> {
+        Ok(Cow::Owned(key.to_owned()))
+    }
+}
