@@ -10,7 +10,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 module=$here/v1.36
 # go.mod is the one place that says which release this is.
-version=$(sed -n 's/^require k8s\.io\/kubernetes v//p' "$module/go.mod")
+version=$(awk '$1 == "k8s.io/kubernetes" { print substr($2, 2) }' "$module/go.mod")
 bin=$here/bin/$version
 
 say() { printf '%s\n' "$*" >&2; }
@@ -88,7 +88,7 @@ done
 [ -n "$missing" ] || exit 0
 
 if ! command -v go >/dev/null 2>&1; then
-    say "A real API server is needed and$missing is not there: install Go 1.26 so that it can be built, or set KUBEBUILDER_ASSETS to a folder that has it."
+    say "The tests need a real API server, and of it there is no$missing: install Go 1.26 to have it built, or set KUBEBUILDER_ASSETS to a folder that holds it."
     exit 1
 fi
 

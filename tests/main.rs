@@ -1,0 +1,3 @@
+//! The integration tests: one binary, so that one control plane serves them all.
+
+mod apiserver;
