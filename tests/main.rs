@@ -1,3 +1,4 @@
 //! The integration tests: one binary, so that one control plane serves them all.
 
 mod apiserver;
+mod tables;
