@@ -82,17 +82,18 @@ for name in "$@"; do
     elif [ -x "$bin/$name" ]; then
         say "  $name: already there"
     else
-        missing="$missing $name"
+        missing="${missing:+$missing }$name"
     fi
 done
 [ -n "$missing" ] || exit 0
 
 if ! command -v go >/dev/null 2>&1; then
-    say "The tests need a real API server, and of it there is no$missing: install Go 1.26 to have it built, or set KUBEBUILDER_ASSETS to a folder that holds it."
+    none="no $(echo "$missing" | awk '{ gsub(/ /, ", no "); print }')"
+    say "The tests need a real API server, and there is $none: install Go 1.26 to have it built, or set KUBEBUILDER_ASSETS to a folder that holds it."
     exit 1
 fi
 
-say "Building$missing of Kubernetes $version into tests/apiserver/bin/$version."
+say "Building $missing of Kubernetes $version into tests/apiserver/bin/$version."
 say "The first time this takes about 5 minutes, nearly all of it kube-apiserver; later seconds."
 mkdir -p "$bin"
 for name in $missing; do

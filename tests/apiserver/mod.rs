@@ -4,6 +4,8 @@
 //!
 //! Nothing here belongs to a test framework: a failure is a [`Failure`], and the caller decides.
 
+#![allow(dead_code, reason = "the tests and the demo use a part each")]
+
 mod binaries;
 mod cleanup;
 mod cluster;
