@@ -31,7 +31,9 @@ pub fn find<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], Failure> {
     }
     let found: Vec<PathBuf> = names.iter().filter_map(|name| locate(name)).collect();
     found.try_into().map_err(|_| {
-        Failure::new(format!("tests/apiserver/build.sh ended well, and yet not all of {names:?} are there."))
+        Failure::new(format!(
+            "tests/apiserver/build.sh ended well, and yet not all of {names:?} are there."
+        ))
     })
 }
 

@@ -51,7 +51,8 @@ build() {
         seconds=$(($(date +%s) - began))
         if [ "$seconds" -gt 0 ]; then
             done_so_far=$(grep -vc '^go: ' "$log" || true)
-            progress "$name" "${seconds} s, $done_so_far packages compiled, now $(tail -n 1 "$log")" "$seconds"
+            now=$(tail -n 1 "$log")
+            progress "$name" "$seconds s, $done_so_far packages compiled, now ${now:-linking}" "$seconds"
         fi
         sleep 1
     done

@@ -113,7 +113,8 @@ impl ControlPlane {
                 }
             }
             if began.elapsed() > PATIENCE {
-                let said = answer.map_or_else(|failure| failure.to_string(), |a| a.body.to_string());
+                let said =
+                    answer.map_or_else(|failure| failure.to_string(), |a| a.body.to_string());
                 return Err(Failure::new(format!(
                     "The API server was not ready after {} s ({said}); {}",
                     PATIENCE.as_secs(),

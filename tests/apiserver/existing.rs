@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use kube::config::Kubeconfig;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::supervisor::Folder;
-use super::{Failure, Identity, kubeconfig};
+use super::{Failure, Identity};
 
 /// A cluster reached by a kubeconfig.
 pub struct Existing {
@@ -35,11 +35,31 @@ impl Existing {
 
     /// How an identity reaches it.
     pub fn kubeconfig(&self, identity: &Identity) -> Result<Value, Failure> {
-        kubeconfig::acting_as(self.kubeconfig.clone(), identity)
+        let mut kubeconfig = self.kubeconfig.clone();
+        if let Identity::As { user, groups } = identity {
+            let current = current_user(&mut kubeconfig).ok_or_else(|| {
+                Failure::new("JOBSHAPE_TEST_KUBECONFIG has no user for its current context.")
+            })?;
+            current["as"] = json!(user);
+            current["as-groups"] = json!(groups);
+        }
+        Ok(kubeconfig)
     }
 
     /// Writes a file into a folder that is gone when this is dropped.
     pub fn write(&self, name: &str, content: &str) -> Result<PathBuf, Failure> {
         self.folder.write(name, content)
     }
+}
+
+/// The entry of `users` that the current context names.
+fn current_user(kubeconfig: &mut Value) -> Option<&mut Value> {
+    let current = kubeconfig["current-context"].as_str()?.to_owned();
+    let context = named(&mut kubeconfig["contexts"], &current)?;
+    let user = context["context"]["user"].as_str()?.to_owned();
+    Some(&mut named(&mut kubeconfig["users"], &user)?["user"])
+}
+
+fn named<'a>(list: &'a mut Value, name: &str) -> Option<&'a mut Value> {
+    list.as_array_mut()?.iter_mut().find(|item| item["name"] == name)
 }

@@ -4,7 +4,7 @@
 //!
 //! Nothing here belongs to a test framework: a failure is a [`Failure`], and the caller decides.
 
-#![allow(dead_code, reason = "the tests and the demo use a part each")]
+#![allow(dead_code, unused_imports, reason = "the tests and the demo use a part each")]
 
 mod binaries;
 mod cleanup;
@@ -14,11 +14,13 @@ mod environment;
 mod existing;
 mod identity;
 mod keys;
-mod kubeconfig;
 mod requests;
 mod supervisor;
 mod webhooks;
 mod workspace;
+
+/// The method of a request, for [`Session::submit`].
+pub use axum::http::Method;
 
 pub use binaries::VERSION;
 pub use cluster::{Cluster, shared};

@@ -1,12 +1,11 @@
 //! Requests to the API server as bytes and JSON, so that nothing is lost in a typed struct that is
 //! older or newer than the server.
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use axum::http::{HeaderMap, HeaderValue, Method, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 
 use super::Failure;
-use super::kubeconfig::impersonated;
 
 /// What the server answered, whatever it was.
 #[derive(Debug, Clone)]
@@ -85,22 +84,15 @@ impl Session {
     /// Opens one with a kubeconfig.
     pub async fn open(kubeconfig: &Value) -> Result<Self, Failure> {
         let doing = "reading the kubeconfig of the cluster";
-        // The client ignores whom a kubeconfig acts as; kubectl does not.
-        let headers = match impersonated(kubeconfig) {
-            Some((user, groups)) => impersonation(&user, &groups)?,
-            None => Vec::new(),
-        };
         let kubeconfig: Kubeconfig =
             serde_json::from_value(kubeconfig.clone()).map_err(Failure::during(doing))?;
         let options = KubeConfigOptions::default();
         let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
             .await
             .map_err(Failure::during(doing))?;
-        config.headers.extend(headers);
         // A test counts what a webhook is asked; a silent second request would spoil that.
         config.default_retry = false;
-        let client =
-            kube::Client::try_from(config).map_err(Failure::during("making a client"))?;
+        let client = kube::Client::try_from(config).map_err(Failure::during("making a client"))?;
         Ok(Session { client })
     }
 
@@ -176,20 +168,6 @@ impl Session {
 
 fn jobs(namespace: &str) -> String {
     format!("/apis/batch/v1/namespaces/{namespace}/jobs")
-}
-
-fn impersonation(
-    user: &str,
-    groups: &[String],
-) -> Result<Vec<(HeaderName, HeaderValue)>, Failure> {
-    let pairs = std::iter::once(("impersonate-user", user))
-        .chain(groups.iter().map(|group| ("impersonate-group", group.as_str())));
-    let header = |(name, value): (&'static str, &str)| {
-        let value = HeaderValue::from_str(value)
-            .map_err(Failure::during(format!("impersonating {value:?}")))?;
-        Ok((HeaderName::from_static(name), value))
-    };
-    pairs.map(header).collect()
 }
 
 /// The texts of `299 - "..."` headers, unquoted.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::cleanup::{Cleanup, LABEL, run, suffix};
 use super::{Cluster, Failure, Identity, Session};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A namespace that was made for a test and goes with it, and all that is in it.
 pub struct Namespace<'a> {
@@ -25,7 +25,8 @@ impl Cluster {
         self.exact_namespace(&format!("{prefix}-{}", suffix(6))).await
     }
 
-    /// Makes a namespace with exactly this name; a failure when there is one.
+    /// Makes a namespace with exactly this name. Another test of this process that has it now is
+    /// waited for; a namespace that is not ours is a failure.
     pub async fn exact_namespace(&self, name: &str) -> Result<Namespace<'_>, Failure> {
         let admin = self.session(&Identity::Admin).await?;
         let namespace = json!({
@@ -33,9 +34,17 @@ impl Cluster {
             "kind": "Namespace",
             "metadata": {"name": name, "labels": {LABEL: run()}},
         });
-        let created = admin.submit(Method::POST, "/api/v1/namespaces", &namespace).await;
-        created.map_err(Failure::during(format!("making the namespace {name}")))?;
         let path = format!("/api/v1/namespaces/{name}");
+        let began = Instant::now();
+        while let Err(refusal) = admin.submit(Method::POST, "/api/v1/namespaces", &namespace).await
+        {
+            let there = admin.get(&path).await?;
+            let ours = there.body["metadata"]["labels"][LABEL] == run() || there.status == 404;
+            if refusal.code != 409 || !ours || began.elapsed() > PATIENCE {
+                return Err(Failure::new(format!("making the namespace {name}: {refusal}")));
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
         let cleanup = Cleanup::new(self.kubeconfig(&Identity::Admin)?, path);
         Ok(Namespace { name: name.to_owned(), cluster: self, admin, _cleanup: cleanup })
     }
@@ -69,7 +78,7 @@ impl Namespace<'_> {
             "subjects": [{"apiGroup": rbac, "kind": "User", "name": user}],
         });
         for (kind, object) in [("roles", role), ("rolebindings", binding)] {
-            let path = format!("/apis/{rbac}/v1/namespaces/{}/{kind}", self.name);
+            let path = self.path(&format!("{rbac}/v1"), kind);
             let created = self.admin.submit(Method::POST, &path, &object).await;
             created.map_err(Failure::during(format!("allowing {user} to {verb} {resource}")))?;
         }
@@ -108,14 +117,20 @@ impl Namespace<'_> {
         }
     }
 
-    /// Waits until the objects of a kind here satisfy a condition, and returns them. The path is
-    /// what follows the namespace, such as `pods`, for a kind of the core group.
+    /// The path of the objects of a kind here, such as `("v1", "pods")` or `("batch/v1", "jobs")`.
+    pub fn path(&self, group_version: &str, resource: &str) -> String {
+        let root = if group_version.contains('/') { "apis" } else { "api" };
+        format!("/{root}/{group_version}/namespaces/{}/{resource}", self.name)
+    }
+
+    /// Waits until the objects of a kind here satisfy a condition, and returns them.
     pub async fn wait_for(
         &self,
-        core_resource: &str,
+        group_version: &str,
+        resource: &str,
         condition: impl Fn(&[Value]) -> bool,
     ) -> Result<Vec<Value>, Failure> {
-        let path = format!("/api/v1/namespaces/{}/{core_resource}", self.name);
+        let path = self.path(group_version, resource);
         let began = Instant::now();
         loop {
             let answer = self.admin.get(&path).await?;
@@ -129,7 +144,7 @@ impl Namespace<'_> {
                     Cluster::Existing(_) => String::new(),
                 };
                 return Err(Failure::new(format!(
-                    "The {core_resource} of {} are not what was waited for: {}\n{log}",
+                    "The {resource} of {} are not what was waited for: {}\n{log}",
                     self.name, answer.body
                 )));
             }

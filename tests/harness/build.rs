@@ -21,7 +21,8 @@ fn build_without_go(root: &Path, assets: Option<&Path>) -> Output {
     let tools = root.join("tools");
     std::fs::create_dir_all(&tools).unwrap();
     for tool in ["awk", "dirname", "sh"] {
-        let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output().unwrap();
+        let found =
+            Command::new("sh").args(["-c", &format!("command -v {tool}")]).output().unwrap();
         let found = String::from_utf8(found.stdout).unwrap();
         let _ = symlink(found.trim(), tools.join(tool));
     }

@@ -2,11 +2,10 @@
 
 use std::process::Command;
 
-use axum::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::job;
-use crate::apiserver::{self, Cluster, Existing, Identity, Probe};
+use crate::apiserver::{self, Cluster, Existing, Identity, Method};
 
 #[tokio::test]
 async fn the_server_is_ready_and_of_the_version_asked_for() {
@@ -38,7 +37,7 @@ async fn a_dispatcher_may_create_jobs_and_nothing_else() {
     assert!(!refusal.is_by_webhook());
 
     let pod = json!({"metadata": {"name": "pod"}, "spec": {"containers": []}});
-    let path = format!("/api/v1/namespaces/{}/pods", namespace.name);
+    let path = namespace.path("v1", "pods");
     let refusal = session.submit(Method::POST, &path, &pod).await.unwrap_err();
     assert_eq!(refusal.code, 403, "{refusal}");
     assert!(refusal.message.contains("cannot create resource \"pods\""), "{refusal}");
@@ -53,7 +52,7 @@ async fn a_dry_run_stores_nothing_and_warnings_are_kept() {
     odd["spec"]["surprise"] = json!(true);
     let accepted = session.dry_run_job(&namespace.name, &odd).await.unwrap();
     assert_eq!(accepted.warnings, ["unknown field \"spec.surprise\""]);
-    let path = format!("/apis/batch/v1/namespaces/{}/jobs", namespace.name);
+    let path = namespace.path("batch/v1", "jobs");
     let stored = session.get(&path).await.unwrap();
     assert_eq!(stored.body["items"], json!([]));
 }
@@ -89,59 +88,32 @@ async fn a_job_gets_its_pod() {
     let namespace = cluster.namespace("pods").await.unwrap();
     let session = cluster.session(&Identity::Admin).await.unwrap();
     session.create_job(&namespace.name, &job("real")).await.unwrap();
-    let pods = namespace.wait_for("pods", |pods| !pods.is_empty()).await.unwrap();
+    let pods = namespace.wait_for("v1", "pods", |pods| !pods.is_empty()).await.unwrap();
     assert_eq!(pods[0]["metadata"]["ownerReferences"][0]["name"], "real");
     assert_eq!(pods[0]["spec"]["containers"][0]["image"], "registry.example/main:1");
+
+    // There is no kubelet; a test says in its place how the Pod went.
+    let name = pods[0]["metadata"]["name"].as_str().unwrap();
+    let status = format!("{}/{name}/status", namespace.path("v1", "pods"));
+    let succeeded = json!({"status": {"phase": "Succeeded"}});
+    session.submit(Method::PATCH, &status, &succeeded).await.unwrap();
+    let done = |jobs: &[Value]| jobs.iter().any(|job| job["status"]["succeeded"] == 1);
+    namespace.wait_for("batch/v1", "jobs", done).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_webhook_is_in_effect_where_it_was_installed_and_nowhere_else() {
+async fn a_namespace_of_a_given_name_is_for_one_test_at_a_time() {
     let cluster = apiserver::shared().await;
-    let governed = cluster.namespace("governed").await.unwrap();
-    let free = cluster.namespace("free").await.unwrap();
-    // Nothing listens there, and the policy is to refuse then.
-    let configuration = json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingWebhookConfiguration",
-        "metadata": {"name": "absent"},
-        "webhooks": [{
-            "name": "absent.jobshape.dev",
-            "clientConfig": {"url": cluster.webhook_url(1, "/review")},
-            "rules": [{
-                "apiGroups": ["batch"], "apiVersions": ["v1"],
-                "resources": ["jobs"], "operations": ["CREATE"],
-            }],
-            "failurePolicy": "Fail", "sideEffects": "None",
-            "admissionReviewVersions": ["v1"], "timeoutSeconds": 2,
-        }],
-    });
-    let probe =
-        Probe { identity: &Identity::Admin, namespace: &governed.name, job: &job("probe") };
-    let webhook = cluster.install_webhook(&configuration, &[&governed], &probe).await.unwrap();
-    assert!(webhook.first_refusal.is_failed_call(), "{}", webhook.first_refusal);
-    assert!(webhook.name.starts_with("absent-"), "{}", webhook.name);
-
-    let session = cluster.session(&Identity::Admin).await.unwrap();
-    session.create_job(&governed.name, &job("one")).await.unwrap_err();
-    session.create_job(&free.name, &job("one")).await.unwrap();
-    webhook.remove(cluster, &probe).await.unwrap();
-    session.create_job(&governed.name, &job("one")).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_probe_that_something_else_refuses_is_a_failure_and_leaves_nothing() {
-    let cluster = apiserver::shared().await;
-    let namespace = cluster.namespace("probe").await.unwrap();
-    let nobody = Identity::user("nobody", &[]);
-    let probe = Probe { identity: &nobody, namespace: &namespace.name, job: &job("probe") };
-    let configuration = json!({"metadata": {"name": "refused"}, "webhooks": []});
-    let refused = cluster.install_webhook(&configuration, &[&namespace], &probe).await;
-    let failure = refused.err().unwrap().to_string();
-    assert!(failure.contains("but by no webhook: 403 Forbidden"), "{failure}");
-
-    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-    let left = cluster.session(&Identity::Admin).await.unwrap().get(path).await.unwrap();
-    assert!(!left.body.to_string().contains("\"refused-"), "{}", left.body);
+    let name = "jobshape-test-exact";
+    let first = cluster.exact_namespace(name).await.unwrap();
+    // Both on this one thread: the second is waiting when the first is dropped.
+    let second = cluster.exact_namespace(name);
+    let drop_first = async {
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        drop(first);
+    };
+    let (second, ()) = tokio::join!(second, drop_first);
+    second.unwrap();
 }
 
 /// The shared cluster, taken for one that somebody brought.
@@ -159,7 +131,7 @@ async fn in_an_existing_cluster_only_what_was_made_is_removed() {
     namespace.allow_jobs(&dispatcher).await.unwrap();
     let session = existing.session(&dispatcher).await.unwrap();
     session.create_job(&namespace.name, &job("one")).await.unwrap();
-    assert!(existing.exact_namespace(&not_ours.name).await.is_err(), "it is somebody else's");
+    assert!(existing.exact_namespace("default").await.is_err(), "it is somebody else's");
 
     let ours = format!("/api/v1/namespaces/{}", namespace.name);
     let theirs = format!("/api/v1/namespaces/{}", not_ours.name);

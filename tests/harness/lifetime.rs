@@ -1,14 +1,12 @@
 //! A control plane does not outlive the one that started it, however that one ends.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use axum::http::Method;
 use serde_json::json;
 
-use crate::apiserver::{Cluster, ControlPlane, Identity, Options};
+use crate::apiserver::{Cluster, ControlPlane, Identity, Method, Options};
 
 const ANNOUNCE: &str = "JOBSHAPE_TEST_LEFT_RUNNING";
 
@@ -66,22 +64,30 @@ async fn left_running() {
     let Some(announce) = std::env::var_os(ANNOUNCE) else { return };
     let plane = ControlPlane::start(&small(Vec::new())).await.unwrap();
     std::fs::write(announce, format!("{}\n", plane.folder().display())).unwrap();
+    // Long past the moment at which the other test kills this process.
     std::thread::sleep(Duration::from_secs(60));
 }
 
 #[test]
 fn a_killed_process_leaves_no_process_and_no_folder() {
     let root = tempfile::tempdir().unwrap();
-    let fifo = root.path().join("announce");
-    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let announced = root.path().join("announced");
     let mut process = Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "harness::lifetime::left_running"])
-        .env(ANNOUNCE, &fifo)
+        .env(ANNOUNCE, &announced)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(std::fs::File::open(&fifo).unwrap()).read_line(&mut line).unwrap();
+    // The line is whole once it has its end.
+    let line = loop {
+        let line = std::fs::read_to_string(&announced).unwrap_or_default();
+        if line.ends_with('\n') {
+            break line;
+        }
+        let ended = process.try_wait().unwrap();
+        assert!(ended.is_none(), "it ended before there was a control plane to leave behind");
+        std::thread::sleep(Duration::from_millis(50));
+    };
     let folder = PathBuf::from(line.trim());
     assert!(folder.is_dir(), "{line}");
 

@@ -4,6 +4,8 @@
 mod build;
 mod cluster;
 mod lifetime;
+mod stand_in;
+mod webhook;
 
 use serde_json::{Value, json};
 
@@ -29,7 +31,10 @@ fn an_existing_cluster_needs_both_variables() {
     assert_eq!(Target::from_values(None, None).unwrap(), Target::Own);
     assert_eq!(
         Target::from_values(path(), host()).unwrap(),
-        Target::Existing { kubeconfig: "cluster.yaml".into(), webhook_host: "192.0.2.1".to_owned() }
+        Target::Existing {
+            kubeconfig: "cluster.yaml".into(),
+            webhook_host: "192.0.2.1".to_owned()
+        }
     );
     let alone = Target::from_values(path(), None).unwrap_err().to_string();
     assert!(

@@ -20,7 +20,8 @@ pub fn short(name: &str) -> &str {
 /// reference makes the server wrap it in an `allOf` of one.
 fn referred(of: &Value) -> Option<&str> {
     let direct = of.get("$ref");
-    let wrapped = of["allOf"].as_array().filter(|all| all.len() == 1).and_then(|all| all[0].get("$ref"));
+    let wrapped =
+        of["allOf"].as_array().filter(|all| all.len() == 1).and_then(|all| all[0].get("$ref"));
     direct.or(wrapped)?.as_str()?.strip_prefix("#/components/schemas/")
 }
 
