@@ -1,0 +1,59 @@
+//! Where the binaries of a control plane are, and how they come to be there.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Failure;
+
+/// The Kubernetes release that the committed Go module builds.
+pub const VERSION: &str = "1.36.3";
+
+/// Finds binaries by name: in the folder that `KUBEBUILDER_ASSETS` names, else in ours, else they
+/// are built there, with the progress on standard error.
+pub fn find<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], Failure> {
+    let ours = here().join("bin").join(VERSION);
+    let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+    if let Some(folder) = assets.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::new(format!(
+            "KUBEBUILDER_ASSETS names {}, which is no folder.",
+            folder.display()
+        )));
+    }
+    let locate = |name: &str| {
+        let places = assets.iter().chain([&ours]);
+        // Absolute, because the servers run in a folder of their own.
+        let mut paths = places.filter_map(|folder| std::path::absolute(folder.join(name)).ok());
+        paths.find(|path| path.is_file())
+    };
+    if names.iter().any(|name| locate(name).is_none()) {
+        build(&ours, &names)?;
+    }
+    let found: Vec<PathBuf> = names.iter().filter_map(|name| locate(name)).collect();
+    found.try_into().map_err(|_| {
+        Failure::new(format!(
+            "tests/apiserver/build.sh ended well, and yet not all of {names:?} are there."
+        ))
+    })
+}
+
+fn build(ours: &Path, names: &[&str]) -> Result<(), Failure> {
+    std::fs::create_dir_all(ours).map_err(Failure::during(format!("making {}", ours.display())))?;
+    // A second test run that starts meanwhile waits here instead of compiling the same again.
+    let lock = File::create(ours.join(".lock")).map_err(Failure::during("creating .lock"))?;
+    lock.lock().map_err(Failure::during("waiting for another build of the API server"))?;
+    let status = Command::new(here().join("build.sh"))
+        .args(names)
+        .status()
+        .map_err(Failure::during("running tests/apiserver/build.sh"))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "There is no API server to test against; tests/apiserver/build.sh said why, above.",
+    ))
+}
+
+fn here() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/apiserver")
+}
