@@ -2,3 +2,4 @@
 //! [`tree`], and a decision is a value.
 
 pub mod tree;
+pub mod judge;
