@@ -1,5 +1,5 @@
 //! The core floor: shapes, the meaning of a Job, and the judgement. Pure: bytes are already a
 //! [`tree`], and a decision is a value.
 
-pub mod tree;
 pub mod judge;
+pub mod tree;
