@@ -184,7 +184,53 @@ mod tests {
     fn the_configuration_holds_an_entry_for_each_path_that_has_namespaces() {
         let entries =
             [entry("/validate/enforce", &["pm-agent", "on"]), entry("/validate/audit", &["ci"])];
-        insta::assert_snapshot!(configuration(LOOPBACK, 8443, "PEM", &entries), @"");
+        insta::assert_snapshot!(configuration(LOOPBACK, 8443, "PEM", &entries), @r#"
+        apiVersion: admissionregistration.k8s.io/v1
+        kind: ValidatingWebhookConfiguration
+        metadata:
+          name: jobshape-dev
+        webhooks:
+        - name: enforce.jobshape.dev
+          clientConfig:
+            url: "https://127.0.0.1:8443/validate/enforce"
+            caBundle: UEVN
+          rules:
+          - apiGroups: [batch]
+            apiVersions: [v1]
+            resources: [jobs, cronjobs]
+            operations: ["CREATE", "UPDATE"]
+            scope: Namespaced
+          namespaceSelector:
+            matchExpressions:
+            - key: kubernetes.io/metadata.name
+              operator: In
+              values: ["pm-agent", "on"]
+          failurePolicy: Fail
+          matchPolicy: Equivalent
+          sideEffects: NoneOnDryRun
+          admissionReviewVersions: [v1]
+          timeoutSeconds: 5
+        - name: audit.jobshape.dev
+          clientConfig:
+            url: "https://127.0.0.1:8443/validate/audit"
+            caBundle: UEVN
+          rules:
+          - apiGroups: [batch]
+            apiVersions: [v1]
+            resources: [jobs, cronjobs]
+            operations: ["CREATE", "UPDATE"]
+            scope: Namespaced
+          namespaceSelector:
+            matchExpressions:
+            - key: kubernetes.io/metadata.name
+              operator: In
+              values: ["ci"]
+          failurePolicy: Ignore
+          matchPolicy: Equivalent
+          sideEffects: NoneOnDryRun
+          admissionReviewVersions: [v1]
+          timeoutSeconds: 5
+        "#);
         let text =
             configuration(LOOPBACK, 1, "", &[entries[1].clone(), entry("/validate/enforce", &[])]);
         assert!(text.contains("audit.jobshape.dev") && !text.contains("enforce"), "{text}");

@@ -183,7 +183,7 @@ mod tests {
 
     fn options(line: &str) -> Result<Options, String> {
         let line = Line::try_parse_from(format!("serve {line}").split_whitespace());
-        let shapes = Arc::new(Shapes::default());
+        let shapes = Arc::<Shapes>::default();
         let loaded = Loaded { shapes, info: vec![], entries: vec![], self_test: Ok(()) };
         line.unwrap().serve.options(loaded).map_err(|error| error.to_string())
     }
