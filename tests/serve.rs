@@ -47,8 +47,8 @@ fn options() -> Options {
     };
     let loopback = "127.0.0.1:0".parse().unwrap();
     let limits = Limits {
-        handshake: Duration::from_millis(300),
-        header: Duration::from_millis(300),
+        handshake: Duration::from_secs(1),
+        header: Duration::from_secs(1),
         drain: Duration::from_secs(2),
         body_bytes: 64 * 1024,
         ..Limits::default()

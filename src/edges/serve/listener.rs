@@ -189,6 +189,8 @@ impl Connection {
         };
         let error = match handshake {
             Ok(Ok(stream)) => return self.speak(stream).await,
+            // A port scan, a load balancer's probe: nothing that somebody must look at.
+            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the client took too long".to_owned(),
         };

@@ -39,7 +39,7 @@ pub struct Metrics {
     decision_seconds: Histogram,
     /// Open connections on the webhook port.
     pub connections: IntGauge,
-    /// TLS handshakes that failed or took too long.
+    /// TLS handshakes that failed or took too long; a client that just left is none.
     pub handshake_errors: IntCounter,
     /// Decisions that panicked and were answered as errors.
     pub panics: IntCounter,
