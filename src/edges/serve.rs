@@ -83,7 +83,8 @@ pub enum ServeError {
 pub struct Server {
     webhook: (Listener, Router),
     operations: (Listener, Router),
-    addresses: [SocketAddr; 2],
+    webhook_address: SocketAddr,
+    operations_address: SocketAddr,
     readiness: Arc<Readiness>,
     slot: Arc<Slot>,
     awaited: Option<(PathBuf, PathBuf)>,
@@ -128,10 +129,10 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         limits: limits.clone(),
         metrics: None,
     };
-    let addresses =
-        [address(&webhook, "--listen", listen)?, address(&operations, "--ops-listen", ops_listen)?];
+    let webhook_address = address(&webhook, "--listen", listen)?;
+    let operations_address = address(&operations, "--ops-listen", ops_listen)?;
     let configuration = authority.map(|(host, ca_pem)| {
-        dev::configuration(&host, addresses[0].port(), &ca_pem, &loaded.entries)
+        dev::configuration(&host, webhook_address.port(), &ca_pem, &loaded.entries)
     });
 
     let judge = Judge { decide, shapes: loaded.shapes, metrics: Arc::clone(&metrics) };
@@ -140,7 +141,8 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
     Ok(Server {
         webhook: (webhook, router::router(judge, limits)),
         operations: (operations, operations::router(shown)),
-        addresses,
+        webhook_address,
+        operations_address,
         readiness,
         slot,
         awaited,
@@ -151,12 +153,12 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
 impl Server {
     /// Where the webhook port really is.
     pub fn webhook_address(&self) -> SocketAddr {
-        self.addresses[0]
+        self.webhook_address
     }
 
     /// Where the operations port really is.
     pub fn operations_address(&self) -> SocketAddr {
-        self.addresses[1]
+        self.operations_address
     }
 
     /// With `--dev`: what to `kubectl apply`.

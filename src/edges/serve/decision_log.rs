@@ -86,13 +86,14 @@ fn clean(text: &str, most: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::formats::review::undecided;
     use std::io::{self, Write};
     use std::sync::{Arc, Mutex};
     use tracing_subscriber::fmt::MakeWriter;
 
+    /// Where log lines of a test go.
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -112,11 +113,16 @@ mod tests {
         }
     }
 
-    fn logged(record: &Record) -> String {
+    /// What `work` logs, as lines of JSON.
+    pub fn log_of(work: impl FnOnce()) -> String {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt().json().with_writer(lines.clone()).finish();
-        tracing::subscriber::with_default(subscriber, || write(Entrance::Enforce, record));
+        tracing::subscriber::with_default(subscriber, work);
         String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+    }
+
+    fn logged(record: &Record) -> String {
+        log_of(|| write(Entrance::Enforce, record))
     }
 
     fn denied() -> Record {

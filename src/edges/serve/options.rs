@@ -18,6 +18,8 @@ use crate::formats::review;
 
 /// The flags of `jobshape serve`, except those that say where shapes come from.
 #[derive(Debug, Clone, Args)]
+// Or clap would put the sentence above into the help of the verb.
+#[command(about = None, long_about = None)]
 pub struct ServeArgs {
     /// Certificate chain in PEM form, leaf first; may be filled after the start
     #[arg(long, value_name = "FILE")]
