@@ -1,1 +1,3 @@
 //! The edges floor: the command line, the files and the webhook server.
+
+pub mod serve;

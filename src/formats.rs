@@ -3,5 +3,7 @@
 pub mod documents;
 pub mod json;
 mod refused;
+pub mod report;
+pub mod review;
 pub mod text;
 pub mod yaml;

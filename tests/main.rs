@@ -1,5 +1,7 @@
-//! The integration tests: one binary, so that one control plane serves them all.
+//! The integration tests: one binary, one module a subject, so that one control plane serves them
+//! all.
 
 mod apiserver;
 mod harness;
+mod serve;
 mod tables;

@@ -16,7 +16,7 @@ pub(super) fn mistake(part: Part<'_>, error: &ScanError) -> Mistake {
         return refused::too_deep(at);
     }
     let (message, help) = explain(error);
-    Mistake { source: 0, at, message, help: help.map(str::to_owned) }
+    Mistake { help: help.map(str::to_owned), ..Mistake::new(at, message) }
 }
 
 fn explain(error: &ScanError) -> (String, Option<&'static str>) {

@@ -1,0 +1,313 @@
+//! The serving certificate: read from its two files, checked, and held in a slot that a new pair
+//! can be put into while connections go on.
+//!
+//! What breaks a webhook for weeks is a certificate nobody looked at. So a pair is judged before
+//! it is used (does the key belong to it?), and again at every readiness probe (is it valid now,
+//! has it names a client could check?).
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use thiserror::Error;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// How often absent files are looked for again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Why a certificate cannot be used. No text from inside a file is repeated: one of them is a key.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// A file is there but cannot be read.
+    #[error("{} cannot be read: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The certificate file holds no certificate.
+    #[error("{} holds no certificate in PEM form", .0.display())]
+    NoCertificate(PathBuf),
+    /// The key file holds no private key.
+    #[error("{} holds no private key in PEM form", .0.display())]
+    NoKey(PathBuf),
+    /// The first certificate of the chain is none.
+    #[error("{} begins with something that is not an X.509 certificate", .0.display())]
+    NotX509(PathBuf),
+    /// The key is of a kind that TLS here cannot use, or belongs to another certificate.
+    #[error("the key in {} does not belong to the certificate in {}: {source}", .key.display(), .cert.display())]
+    Mismatch {
+        /// The certificate file.
+        cert: PathBuf,
+        /// The key file.
+        key: PathBuf,
+        /// What rustls said.
+        source: rustls::Error,
+    },
+}
+
+/// A certificate with the key that belongs to it, and what readiness asks about it.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    certified: Arc<CertifiedKey>,
+    not_before: i64,
+    not_after: i64,
+    names: Vec<String>,
+}
+
+impl Pair {
+    /// Puts a chain (leaf first) and its key together.
+    pub fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        (cert_file, key_file): (&Path, &Path),
+    ) -> Result<Self, CertificateError> {
+        let leaf =
+            chain.first().ok_or_else(|| CertificateError::NoCertificate(cert_file.to_owned()))?;
+        let (not_before, not_after, names) =
+            facts(leaf).ok_or_else(|| CertificateError::NotX509(cert_file.to_owned()))?;
+        let certified = CertifiedKey::from_der(chain, key, &provider()).map_err(|source| {
+            CertificateError::Mismatch { cert: cert_file.into(), key: key_file.into(), source }
+        })?;
+        Ok(Self { certified: Arc::new(certified), not_before, not_after, names })
+    }
+
+    /// The end of its validity, in seconds since 1970.
+    pub fn not_after(&self) -> i64 {
+        self.not_after
+    }
+
+    /// The DNS and IP names it is for.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What is wrong with it at this moment.
+    fn problem(&self, now: SystemTime) -> Option<String> {
+        let now = seconds(now);
+        if now < self.not_before {
+            Some("the certificate is not valid yet".to_owned())
+        } else if now > self.not_after {
+            Some("the certificate has expired".to_owned())
+        } else if self.names.is_empty() {
+            // Go, and so the API server, ignores the common name.
+            Some("the certificate has no DNS or IP name".to_owned())
+        } else {
+            None
+        }
+    }
+}
+
+/// Reads the pair. `None` while one of the two files is absent or empty: in a cluster they come
+/// from a Secret that somebody may fill only after the Pod has started.
+pub fn read(cert: &Path, key: &Path) -> Result<Option<Pair>, CertificateError> {
+    let (Some(chain), Some(key_pem)) = (content(cert)?, content(key)?) else { return Ok(None) };
+    let chain = CertificateDer::pem_slice_iter(&chain)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| CertificateError::NoCertificate(cert.to_owned()))?;
+    let key_der = PrivateKeyDer::from_pem_slice(&key_pem)
+        .map_err(|_| CertificateError::NoKey(key.to_owned()))?;
+    Pair::new(chain, key_der, (cert, key)).map(Some)
+}
+
+/// Reads the pair again until it is there, then puts it into the slot. A pair that is broken by
+/// then does not end the process, which was ready to wait: the slot says what is wrong.
+pub async fn wait(slot: Arc<Slot>, cert: PathBuf, key: PathBuf) {
+    loop {
+        tokio::time::sleep(RETRY).await;
+        match read(&cert, &key) {
+            Ok(Some(pair)) => {
+                tracing::info!(names = ?pair.names(), not_after = pair.not_after(), "the certificate is there");
+                return slot.put(pair);
+            }
+            Ok(None) => slot.complain(Slot::NOTHING.to_owned()),
+            Err(error) => slot.complain(error.to_string()),
+        }
+    }
+}
+
+/// The place the listener takes the certificate from, anew for every handshake.
+#[derive(Debug)]
+pub struct Slot {
+    held: RwLock<Result<Pair, String>>,
+}
+
+impl Slot {
+    const NOTHING: &str = "no certificate yet";
+
+    /// A slot with nothing in it; handshakes fail until there is.
+    pub fn empty() -> Self {
+        Self { held: RwLock::new(Err(Self::NOTHING.to_owned())) }
+    }
+
+    /// Puts a pair in: new handshakes get it, open connections live on.
+    pub fn put(&self, pair: Pair) {
+        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Ok(pair);
+    }
+
+    /// Why this slot cannot be served from now, or nothing.
+    pub fn problem(&self, now: SystemTime) -> Option<String> {
+        match &*self.held.read().unwrap_or_else(PoisonError::into_inner) {
+            Ok(pair) => pair.problem(now),
+            Err(reason) => Some(reason.clone()),
+        }
+    }
+
+    /// The end of the validity of what is held, in seconds since 1970; 0 while nothing is.
+    pub fn not_after(&self) -> i64 {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().map_or(0, Pair::not_after)
+    }
+
+    /// Says why there is still nothing; never displaces a pair that is there.
+    fn complain(&self, reason: String) {
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        if held.as_ref().is_err_and(|old| *old != reason) {
+            tracing::warn!(reason, "there is no certificate to serve with");
+            *held = Err(reason);
+        }
+    }
+}
+
+impl ResolvesServerCert for Slot {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().ok().map(|pair| Arc::clone(&pair.certified))
+    }
+}
+
+/// The one crypto provider. Always named: with two in the tree rustls' default would panic.
+pub(super) fn provider() -> CryptoProvider {
+    ring::default_provider()
+}
+
+/// Nothing for a file that is absent or holds only white space.
+fn content(path: &Path) -> Result<Option<Vec<u8>>, CertificateError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes).filter(|bytes| !bytes.trim_ascii().is_empty())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(CertificateError::Unreadable { path: path.to_owned(), source }),
+    }
+}
+
+fn facts(leaf: &CertificateDer<'_>) -> Option<(i64, i64, Vec<String>)> {
+    let (_, leaf) = X509Certificate::from_der(leaf).ok()?;
+    let names = match leaf.subject_alternative_name().ok()? {
+        Some(extension) => extension.value.general_names.iter().filter_map(name).collect(),
+        None => Vec::new(),
+    };
+    let validity = leaf.validity();
+    Some((validity.not_before.timestamp(), validity.not_after.timestamp(), names))
+}
+
+fn name(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => address(bytes).map(|address| address.to_string()),
+        _ => None,
+    }
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+    v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
+}
+
+fn seconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    i64::try_from(since).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, KeyPair};
+    use std::fs::write;
+
+    fn pair(names: &[&str], (from, to): (i32, i32)) -> (String, String) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.not_before = rcgen::date_time_ymd(from, 1, 1);
+        params.not_after = rcgen::date_time_ymd(to, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+    }
+
+    fn read_texts(cert: &str, key: &str) -> Result<Option<Pair>, CertificateError> {
+        let folder = tempfile::tempdir().unwrap();
+        let (cert_file, key_file) = (folder.path().join("c"), folder.path().join("k"));
+        write(&cert_file, cert).unwrap();
+        write(&key_file, key).unwrap();
+        read(&cert_file, &key_file)
+    }
+
+    fn year(year: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs((year - 1970) * 31_556_952 + 86_400)
+    }
+
+    #[test]
+    fn a_good_pair_has_names_and_an_end() {
+        let (cert, key) = pair(&["jobshape.ns.svc", "127.0.0.1", "::1"], (2020, 2040));
+        let pair = read_texts(&cert, &key).unwrap().unwrap();
+        assert_eq!(pair.names(), ["jobshape.ns.svc", "127.0.0.1", "::1"]);
+        assert_eq!(pair.not_after(), 2_208_988_800);
+        assert_eq!(pair.problem(year(2030)), None);
+        assert!(pair.problem(year(2019)).unwrap().contains("not valid yet"));
+        assert!(pair.problem(year(2041)).unwrap().contains("expired"));
+    }
+
+    #[test]
+    fn a_common_name_is_no_name() {
+        let (cert, key) = pair(&[], (2020, 2040));
+        let pair = read_texts(&cert, &key).unwrap().unwrap();
+        assert!(pair.problem(year(2030)).unwrap().contains("no DNS or IP name"));
+    }
+
+    #[test]
+    fn absent_and_empty_files_are_no_error() {
+        let nowhere = Path::new("no-such-folder/tls.crt");
+        assert!(read(nowhere, nowhere).unwrap().is_none());
+        let (cert, key) = pair(&["a"], (2020, 2040));
+        assert!(read_texts("", &key).unwrap().is_none());
+        assert!(read_texts(&cert, "\n").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_broken_pair_is_an_error_that_repeats_no_key() {
+        let (cert, key) = pair(&["a"], (2020, 2040));
+        let (other, _) = pair(&["a"], (2020, 2040));
+        let text = read_texts(&other, &key).unwrap_err().to_string();
+        assert!(text.contains("does not belong to"), "{text}");
+        let text = read_texts("garbage", &key).unwrap_err().to_string();
+        assert!(text.contains("no certificate"), "{text}");
+        let cut = key.replace("-----END", "-----SECRET");
+        let text = read_texts(&cert, &cut).unwrap_err().to_string();
+        assert!(text.contains("no private key") && !text.contains("SECRET"), "{text}");
+        let not_der = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        let text = read_texts(not_der, &key).unwrap_err().to_string();
+        assert!(text.contains("not an X.509"), "{text}");
+    }
+
+    #[test]
+    fn a_complaint_never_displaces_a_pair() {
+        let slot = Slot::empty();
+        assert_eq!(slot.problem(year(2030)).unwrap(), "no certificate yet");
+        assert_eq!(slot.not_after(), 0);
+        slot.complain("half a file".to_owned());
+        assert_eq!(slot.problem(year(2030)).unwrap(), "half a file");
+        let (cert, key) = pair(&["a"], (2020, 2040));
+        slot.put(read_texts(&cert, &key).unwrap().unwrap());
+        slot.complain("half a file".to_owned());
+        assert_eq!(slot.problem(year(2030)), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! One decision, so that nothing it does can take the server with it: a panic becomes an error
+//! answer, and a large body is judged aside from the threads that serve everybody else.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Once};
+
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
+
+use super::body::Received;
+use super::metrics::Metrics;
+use super::uid;
+use crate::core::judge::Shapes;
+use crate::formats::review::{Answer, Entrance, undecided};
+
+/// A decision: `formats::review::answer`, except in tests that need one to misbehave.
+pub type Decide = fn(&Shapes, Entrance, &[u8]) -> Answer;
+
+/// A body up to this size is judged in well under a millisecond, for which going to another
+/// thread and back is not worth it.
+const AT_ONCE: usize = 64 * 1024;
+
+/// What a decision needs beside the request.
+#[derive(Clone)]
+pub struct Judge {
+    /// How to decide.
+    pub decide: Decide,
+    /// By what.
+    pub shapes: Arc<Shapes>,
+    /// Where time and panics are counted.
+    pub metrics: Arc<Metrics>,
+}
+
+impl Judge {
+    /// Judges one body. There is an answer before `deadline`, whatever the body is.
+    pub async fn judge(&self, entrance: Entrance, body: Received, deadline: Instant) -> Answer {
+        if body.bytes.len() <= AT_ONCE {
+            return self.judge_here(entrance, &body.bytes);
+        }
+        let uid = uid::scan(&body.bytes).map(str::to_owned);
+        let judge = self.clone();
+        // The body goes along, and with it its share of the budget: a decision that nobody waits
+        // for any more still holds its memory.
+        let there = spawn_blocking(move || judge.judge_here(entrance, &body.bytes));
+        match timeout_at(deadline, there).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => undecided(entrance, uid.as_deref(), 500, "the server is shutting down"),
+            Err(_) => {
+                undecided(entrance, uid.as_deref(), 504, "the request was not judged in time")
+            }
+        }
+    }
+
+    fn judge_here(&self, entrance: Entrance, body: &[u8]) -> Answer {
+        let start = Instant::now();
+        // Nothing that the closure touches outlives it changed: shapes are read, an answer is made.
+        let decided = quietly(|| (self.decide)(&self.shapes, entrance, body));
+        self.metrics.decided(start.elapsed());
+        decided.unwrap_or_else(|| {
+            self.metrics.panics.inc();
+            let message = "judging this request ended in an internal error of jobshape";
+            undecided(entrance, uid::scan(body), 500, message)
+        })
+    }
+}
+
+thread_local! {
+    static JUDGING: Cell<bool> = const { Cell::new(false) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Runs `work`; nothing if it panics. The panic's message may quote the submitted object ("byte
+/// index 3 is not a char boundary; it is inside…"), so only its place in the source is logged.
+fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if JUDGING.try_with(Cell::get).unwrap_or(false) {
+                let place = info.location().map(ToString::to_string);
+                tracing::error!(place, "a decision panicked");
+            } else {
+                before(info);
+            }
+        }));
+    });
+    JUDGING.set(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    JUDGING.set(false);
+    result.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::decision_log::tests::log_of;
+    use super::*;
+
+    #[test]
+    fn a_panic_is_caught_and_its_message_is_not_logged() {
+        assert_eq!(quietly(|| 7), Some(7));
+        let log = log_of(|| assert_eq!(quietly(|| -> u8 { panic!("a secret") }), None));
+        assert!(log.contains("a decision panicked") && log.contains("decision.rs:"), "{log}");
+        assert!(!log.contains("secret"), "{log}");
+        // The next panic on this thread is somebody else's.
+        assert!(!JUDGING.get());
+    }
+}

@@ -1,0 +1,138 @@
+//! The two paths of the webhook port, and what is answered when a request never becomes a
+//! decision.
+//!
+//! To the API server every status other than 2xx is a failed call: the user sees "failed calling
+//! webhook" instead of our sentence, and failurePolicy decides. So as soon as a uid could be read
+//! the answer is a review with HTTP 200.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use axum::routing::post;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::body::{self, Failure, Trouble};
+use super::decision::Judge;
+use super::options::Limits;
+use super::{decision_log, uid};
+use crate::formats::review::{Answer, Entrance, undecided};
+
+/// The path of the entry whose failurePolicy is Fail.
+pub const ENFORCE: &str = "/validate/enforce";
+/// The path of the entry whose failurePolicy is Ignore.
+pub const AUDIT: &str = "/validate/audit";
+
+/// Longest `?timeout=` that is believed; the API server allows no more.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// What answering needs.
+pub struct Reviews {
+    judge: Judge,
+    limits: Limits,
+    budget: Arc<Semaphore>,
+}
+
+/// The service of the webhook port.
+pub fn router(judge: Judge, limits: Limits) -> Router {
+    let budget = Arc::new(Semaphore::new(limits.bodies_bytes.min(Semaphore::MAX_PERMITS)));
+    let reviews = Arc::new(Reviews { judge, limits, budget });
+    Router::new()
+        .route(ENFORCE, post(enforce))
+        .route(AUDIT, post(audit))
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .with_state(reviews)
+}
+
+async fn enforce(State(reviews): State<Arc<Reviews>>, request: Request) -> Response {
+    reviews.review(Entrance::Enforce, request).await
+}
+
+async fn audit(State(reviews): State<Arc<Reviews>>, request: Request) -> Response {
+    reviews.review(Entrance::Audit, request).await
+}
+
+async fn unknown_path() -> (StatusCode, &'static str) {
+    (StatusCode::NOT_FOUND, "jobshape answers POST /validate/enforce and POST /validate/audit\n")
+}
+
+async fn wrong_method() -> (StatusCode, &'static str) {
+    (StatusCode::METHOD_NOT_ALLOWED, "send an AdmissionReview with POST\n")
+}
+
+impl Reviews {
+    async fn review(&self, entrance: Entrance, request: Request) -> Response {
+        let deadline = Instant::now() + patience(request.uri().query(), &self.limits);
+        let body = request.into_body();
+        let answer = match body::receive(body, self.limits.body_bytes, &self.budget, deadline).await
+        {
+            Ok(body) => self.judge.judge(entrance, body, deadline).await,
+            Err(failure) => self.failed(entrance, &failure),
+        };
+        self.judge.metrics.answered(entrance, &answer.record);
+        decision_log::write(entrance, &answer.record);
+        response(answer)
+    }
+
+    fn failed(&self, entrance: Entrance, failure: &Failure) -> Answer {
+        let (code, message) = match failure.trouble {
+            Trouble::TooLarge => {
+                self.judge.metrics.oversize.inc();
+                let limit = self.limits.body_bytes;
+                (413, format!("the request has more than {limit} bytes"))
+            }
+            Trouble::Late => (408, "the request's body did not arrive in time".to_owned()),
+            // Without Retry-After: with it the API server would come again at once.
+            Trouble::Crowded => (503, "too many large requests are being judged".to_owned()),
+            Trouble::Broken => (400, "the request's body broke off".to_owned()),
+        };
+        undecided(entrance, uid::scan(&failure.head), code, &message)
+    }
+}
+
+/// How long the caller will wait, less what it takes to be heard.
+fn patience(query: Option<&str>, limits: &Limits) -> Duration {
+    let parameters = query.unwrap_or_default().split('&');
+    let mut timeouts = parameters.filter_map(|parameter| parameter.strip_prefix("timeout="));
+    let seconds = timeouts.next().and_then(|value| value.strip_suffix('s'));
+    match seconds.and_then(|seconds| seconds.parse().ok()) {
+        Some(0) | None => limits.body_time,
+        Some(seconds) => Duration::from_secs(seconds).min(LONGEST).saturating_sub(limits.spare),
+    }
+}
+
+fn response(answer: Answer) -> Response {
+    let kind = if answer.http == 200 { "application/json" } else { "text/plain; charset=utf-8" };
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() =
+        StatusCode::from_u16(answer.http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_callers_patience_is_believed_within_reason() {
+        let limits = Limits::default();
+        let after = |query| patience(Some(query), &limits).as_millis();
+        assert_eq!(after("timeout=5s"), 4_800);
+        assert_eq!(after("a=b&timeout=1s"), 800);
+        assert_eq!(after("timeout=3600s"), 29_800);
+        for nonsense in
+            ["", "timeout=", "timeout=s", "timeout=0s", "timeout=-1s", "timeout=5", "xtimeout=5s"]
+        {
+            assert_eq!(after(nonsense), 10_000, "{nonsense}");
+        }
+        assert_eq!(patience(None, &limits).as_millis(), 10_000);
+    }
+}

@@ -1,0 +1,6 @@
+//! Verdicts in words: one file a format.
+
+pub mod human;
+pub mod json;
+pub mod refusal;
+pub mod snippet;

@@ -1,0 +1,220 @@
+//! AdmissionReview in and out.
+//!
+//! A request that could be read and has a uid always gets HTTP 200 and that uid: any other answer
+//! is a failed call to the API server, and its text is lost. What cannot be decided is refused at
+//! the enforce entrance and recorded as would-deny at the audit one.
+
+use serde_json::json;
+
+use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
+use crate::core::path::cut;
+use crate::core::shape::document::Operation;
+use crate::core::shape::rule::Action;
+use crate::formats::json::{Duplicates, Skip, read};
+use crate::formats::report::refusal;
+
+pub mod envelope;
+
+use envelope::{Envelope, Incoming};
+
+/// Which entry of the webhook configuration a request came through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entrance {
+    /// `/validate/enforce`: failurePolicy Fail.
+    Enforce,
+    /// `/validate/audit`: failurePolicy Ignore.
+    Audit,
+}
+
+/// The answer to one request, and what the log and the metrics say about it.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The HTTP status.
+    pub http: u16,
+    /// The response body.
+    pub body: Vec<u8>,
+    /// What happened.
+    pub record: Record,
+}
+
+/// What the decision log and the metrics say about one request.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    /// The request's uid.
+    pub uid: String,
+    /// allow, deny, error or ungoverned.
+    pub verdict: &'static str,
+    /// What the API server was told.
+    pub allowed: bool,
+    /// CREATE or UPDATE.
+    pub operation: String,
+    /// Job or CronJob.
+    pub kind: String,
+    /// The request's namespace.
+    pub namespace: String,
+    /// The object's name, as far as the request has one.
+    pub name: String,
+    /// Who asked.
+    pub user: String,
+    /// Whether nothing would have been stored anyway.
+    pub dry_run: bool,
+    /// The shape that governs.
+    pub shape: Option<String>,
+    /// Its digest, the first eight digits.
+    pub digest: Option<String>,
+    /// How many findings there are.
+    pub findings: usize,
+    /// Rule, action and path of each described finding.
+    pub rules: Vec<(String, &'static str, String)>,
+    /// Why it could not be decided, or why nothing governs it.
+    pub reason: Option<String>,
+}
+
+/// Answers one request.
+#[must_use]
+pub fn answer(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
+    let envelope = match Envelope::read(body) {
+        Ok(envelope) => envelope,
+        Err((uid, message)) => return undecided(entrance, uid.as_deref(), 400, &message),
+    };
+    let incoming = &envelope.request;
+    let outcome = decide(shapes, incoming);
+    match outcome {
+        Ok(verdict) => answer_verdict(shapes, entrance, incoming, &verdict),
+        Err(message) => {
+            let mut answer = undecided(entrance, Some(&incoming.uid), 500, &message);
+            describe(&mut answer.record, incoming);
+            answer
+        }
+    }
+}
+
+/// The verdict on one request.
+///
+/// # Errors
+/// Why it cannot be decided.
+pub fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, String> {
+    let kind = incoming.kind.kind.as_ref();
+    let judged = incoming.kind.group == "batch" && incoming.kind.version == "v1" && matches!(kind, "Job" | "CronJob");
+    if !judged || !incoming.sub_resource.is_empty() {
+        let what = if incoming.sub_resource.is_empty() {
+            cut(kind)
+        } else {
+            format!("{}/{}", cut(kind), cut(&incoming.sub_resource))
+        };
+        return Err(format!("jobshape judges Jobs and CronJobs; the configuration sends {what}"));
+    }
+    let operation = [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == incoming.operation);
+    let Some(operation) = operation else {
+        let what = cut(&incoming.operation);
+        return Err(format!("jobshape judges CREATE and UPDATE; the configuration sends {what}"));
+    };
+    if incoming.namespace.is_empty() {
+        return Err("the request names no namespace".to_owned());
+    }
+    let Some(object) = incoming.object else { return Err("the request has no object".to_owned()) };
+    // Before the object is read: most requests of a wide configuration concern nobody.
+    if shapes.of_namespace(&incoming.namespace).is_none() {
+        let nothing = crate::core::tree::Node::new(crate::core::tree::Value::Null);
+        let request = Request { kind, namespace: &incoming.namespace, operation, object: &nothing };
+        return Ok(shapes.judge(&request));
+    }
+    let object = read(object.get(), Skip::Job, Duplicates::Keep).map_err(|m| format!("the object cannot be read: {m}"))?;
+    Ok(shapes.judge(&Request { kind, namespace: &incoming.namespace, operation, object: &object }))
+}
+
+fn answer_verdict(shapes: &Shapes, entrance: Entrance, incoming: &Incoming<'_>, verdict: &Verdict) -> Answer {
+    let unnamed = shapes.of_namespace(&incoming.namespace).is_none();
+    let refused = match verdict.kind {
+        VerdictKind::Deny => true,
+        VerdictKind::Allow => false,
+        // A namespace that the configuration sends here and no shape names: no shape is no pass.
+        VerdictKind::Ungoverned => unnamed && entrance == Entrance::Enforce,
+        VerdictKind::Error => entrance == Entrance::Enforce,
+    };
+    let message = if unnamed {
+        let namespace = cut(&incoming.namespace);
+        format!(
+            "jobshape: the configuration sends {namespace} here, no shape governs it: load a shape that names the \
+             namespace, or take the namespace out of the webhook configuration"
+        )
+    } else {
+        refusal::refusal(verdict, &incoming.kind.kind)
+    };
+    let mut response = json!({"uid": incoming.uid, "allowed": !refused});
+    if refused {
+        response["status"] = json!({"code": 403, "reason": "Forbidden", "message": message});
+    }
+    let warnings = refusal::warnings(verdict);
+    if !warnings.is_empty() {
+        response["warnings"] = json!(warnings);
+    }
+    let mut annotations = serde_json::Map::new();
+    annotations.insert("verdict".into(), verdict.kind.word().into());
+    if let Some(shape) = &verdict.shape {
+        annotations.insert("shape".into(), format!("{} ({})", shape.name, shape.short_digest()).into());
+    }
+    if let Some(text) = refusal::findings_of(verdict, Action::Audit) {
+        annotations.insert("audit-findings".into(), text.into());
+    }
+    if unnamed && !refused {
+        annotations.insert("would-deny".into(), message.clone().into());
+    }
+    response["auditAnnotations"] = annotations.into();
+    let mut record = Record {
+        verdict: verdict.kind.word(),
+        allowed: !refused,
+        shape: verdict.shape.as_ref().map(|s| s.name.clone()),
+        digest: verdict.shape.as_ref().map(|s| s.short_digest().to_owned()),
+        findings: verdict.findings.count,
+        reason: verdict.reason.clone(),
+        ..Record::default()
+    };
+    if let Some(shape) = &verdict.shape {
+        record.rules = verdict
+            .findings
+            .findings
+            .iter()
+            .map(|f| (shape.rule(f.rule).name.clone(), f.action.word(), f.path.clone()))
+            .collect();
+    }
+    describe(&mut record, incoming);
+    Answer { http: 200, body: envelope::response(response), record }
+}
+
+fn describe(record: &mut Record, incoming: &Incoming<'_>) {
+    record.uid = incoming.uid.to_string();
+    record.operation = cut(&incoming.operation);
+    record.kind = cut(&incoming.kind.kind);
+    record.namespace = cut(&incoming.namespace);
+    record.name = cut(&incoming.name);
+    record.user = cut(&incoming.user_info.username);
+    record.dry_run = incoming.dry_run;
+}
+
+/// The answer to a request that could not be judged: the path decides. Without a uid there is no
+/// valid answer, so the HTTP status says it.
+#[must_use]
+pub fn undecided(entrance: Entrance, uid: Option<&str>, code: u16, message: &str) -> Answer {
+    let allowed = uid.is_some() && entrance == Entrance::Audit;
+    let record = Record {
+        uid: uid.unwrap_or_default().to_owned(),
+        verdict: VerdictKind::Error.word(),
+        allowed,
+        reason: Some(message.to_owned()),
+        ..Record::default()
+    };
+    let Some(uid) = uid else {
+        return Answer { http: code, body: format!("{message}\n").into_bytes(), record };
+    };
+    let text = format!("jobshape: cannot decide: {message}");
+    let response = if allowed {
+        let warning: String = text.chars().filter(|c| !c.is_control()).take(256).collect();
+        json!({"uid": uid, "allowed": true, "warnings": [warning],
+            "auditAnnotations": {"verdict": "error", "would-deny": text}})
+    } else {
+        json!({"uid": uid, "allowed": false, "status": {"code": code, "message": text},
+            "auditAnnotations": {"verdict": "error"}})
+    };
+    Answer { http: 200, body: envelope::response(response), record }
+}
