@@ -121,7 +121,12 @@ impl Deviation<'_> {
                 Want::Pattern(pattern) => pattern_differs(shape, pattern, found, *mismatch),
                 _ => differs(expected.as_deref()),
             },
-            Deviation::WrongType(found) => format!("{} is expected here, not {found}", kind_word(node)),
+            Deviation::WrongType(found) => {
+                let expected = kind_word(node);
+                let unquoted = expected == "a string" && matches!(*found, "an integer" | "a number" | "a boolean");
+                let fix = if unquoted { ": put it in quotes" } else { "" };
+                format!("{expected} is expected here, not {found}{fix}")
+            }
             Deviation::Constraint { variable, value } => {
                 let variable = shape.variables.get(*variable);
                 let mut text = format!("the value of `{}` is not {}", variable.name, variable.constraint.describe());

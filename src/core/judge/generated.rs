@@ -17,7 +17,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             return self.api.is_server_owned("Job", key);
         }
         if id == generated.metadata {
-            return self.api.is_server_owned("Job.metadata", key);
+            return self.api.is_server_owned("Job.metadata", key) || (generated.name && key == "name");
         }
         if id == generated.pod_spec {
             return key == "serviceAccount";
@@ -36,7 +36,6 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         if node.parent == generated.metadata {
             match key.as_str() {
                 "labels" => self.job_labels(id, job),
-                "name" if generated.name => {}
                 "namespace" => self.namespace_field(id, job),
                 _ => return false,
             }
@@ -154,14 +153,19 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             return;
         }
         let node = self.tree.node(id);
+        let copied = self.shape.generated.labels_copied && node.parent == self.shape.generated.metadata;
         let others: Vec<&'j Entry<'j>> = found.iter().filter(|e| !self.is_generated_label(e)).collect();
-        match (&node.want, others.is_empty(), job) {
-            (Want::Nothing, true, _) => {}
-            (Want::Nothing, false, Some(job)) => self.extra(id, job),
-            (Want::Nothing, false, None) => {}
-            (_, true, _) if node.optional || self.accepts(id, &EMPTY_MAP) => {}
-            (_, true, _) => self.deviation(id, &Deviation::Missing { filled: None }),
-            (_, false, _) => self.entries(id, &others),
+        match (&node.want, others.is_empty()) {
+            (Want::Nothing, true) => {}
+            // One finding a label: the keys say what tried to get in.
+            (Want::Nothing, false) => self.entries(id, &others, false),
+            (_, true) if node.optional || copied || self.accepts(id, &EMPTY_MAP) => {}
+            (_, true) => self.deviation(id, &Deviation::Missing { filled: None }),
+            // A template without Job labels accepts none of the copied ones, or all of them.
+            (_, false) => {
+                let any_copied = others.iter().any(|e| node.children.iter().any(|(key, child)| *key == e.key && self.tree.node(*child).at != u32::MAX));
+                self.entries(id, &others, !copied || any_copied);
+            }
         }
     }
 

@@ -14,11 +14,11 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A map with free keys.
     pub(super) fn map(&mut self, id: NodeId, job: &'j Node<'j>) {
         let entries: Vec<&'j Entry<'j>> = job.entries().iter().collect();
-        self.entries(id, &entries);
+        self.entries(id, &entries, true);
     }
 
-    /// The entries of a map.
-    pub(super) fn entries(&mut self, id: NodeId, entries: &[&'j Entry<'j>]) {
+    /// The entries of a map; `all`: and those of the template that are not among them.
+    pub(super) fn entries(&mut self, id: NodeId, entries: &[&'j Entry<'j>], all: bool) {
         let node = self.tree.node(id);
         let mut seen = vec![false; node.children.len()];
         let mut next = 0;
@@ -37,7 +37,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.pop();
         }
         for (index, (key, child)) in node.children.iter().enumerate() {
-            if !seen[index] {
+            if all && !seen[index] {
                 self.path.push(Step::Key(key));
                 self.missing_entry(*child);
                 self.path.pop();

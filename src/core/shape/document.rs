@@ -244,10 +244,22 @@ fn read_action(fields: &mut Fields<'_, '_>) -> Option<Action> {
     let action = Action::from_word(word);
     if action.is_none() {
         let at = fields.get("action").map_or(NOWHERE, |n| n.at);
-        let help = suggestion(word, &Action::WORDS);
+        let help = match elsewhere(word) {
+            Some(action) => format!("did you mean `{action}`?"),
+            None => suggestion(word, &Action::WORDS),
+        };
         fields.mistakes().push(Mistake::new(at, format!("no action `{word}`")).help(help));
     }
     action
+}
+
+/// What other policy engines call an action.
+fn elsewhere(word: &str) -> Option<Action> {
+    match word.to_ascii_lowercase().as_str() {
+        "deny" | "block" | "reject" | "refuse" | "fail" => Some(Action::Enforce),
+        "dryrun" | "dry-run" | "log" | "record" => Some(Action::Audit),
+        _ => None,
+    }
 }
 
 fn read_templates(spec: &mut Fields<'_, '_>) -> (Vec<(String, u32)>, Vec<Node<'static>>) {

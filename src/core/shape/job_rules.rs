@@ -115,6 +115,9 @@ impl Compiler<'_> {
             self.tree.node_mut(metadata).children.push(("labels".to_owned(), copy));
             labels_copied = true;
         }
+        // Looked at whether the template has labels or not: the server generates some.
+        self.hold_labels(metadata);
+        self.hold_labels(pod_metadata);
         let has = |key: &str| {
             metadata_node.and_then(|m| m.get(key)).and_then(Node::as_str).is_some_and(|t| !t.is_empty())
         };
@@ -141,6 +144,15 @@ impl Compiler<'_> {
         let child = self.empty(&place, Want::Struct, crate::core::tree::NOWHERE);
         self.tree.node_mut(parent).children.push((key.to_owned(), child));
         child
+    }
+
+    fn hold_labels(&mut self, metadata: NodeId) {
+        if self.tree.child(metadata, "labels").is_none()
+            && let Some(field) = self.api.field(self.tree.node(metadata).kind, "labels")
+        {
+            let labels = self.empty(&Place::field(metadata, field), Want::Nothing, crate::core::tree::NOWHERE);
+            self.tree.node_mut(metadata).children.push(("labels".to_owned(), labels));
+        }
     }
 
     fn refuse_generated(&mut self, spec: Option<&Node<'_>>, pod: Option<&Node<'_>>, job: Option<&Node<'_>>) {
