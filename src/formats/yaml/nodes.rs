@@ -141,8 +141,11 @@ impl<'a> Reader<'a> {
             return Ok(Value::String(text));
         }
         scalar::value(text).ok_or_else(|| {
-            Mistake::new(self.at(span), "infinity and NaN have no form in JSON, so kubectl refuses them")
-                .help("put the value between quotes if it is meant as text")
+            Mistake::new(
+                self.at(span),
+                "infinity and NaN have no form in JSON, so kubectl refuses them",
+            )
+            .help("put the value between quotes if it is meant as text")
         })
     }
 
@@ -184,7 +187,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn key(&mut self, event: Event<'a>, span: &Span, level: Level) -> Result<Cow<'a, str>, Mistake> {
+    fn key(
+        &mut self,
+        event: Event<'a>,
+        span: &Span,
+        level: Level,
+    ) -> Result<Cow<'a, str>, Mistake> {
         let at = self.at(span);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -201,19 +209,22 @@ impl<'a> Reader<'a> {
                     return Ok(text);
                 }
                 if text == "<<" {
-                    return Err(Mistake::new(at, "the merge key `<<` is not read")
-                        .help(
-                            "write the merged entries out: whether they or those beside them win \
+                    return Err(Mistake::new(at, "the merge key `<<` is not read").help(
+                        "write the merged entries out: whether they or those beside them win \
                              depends on their order to kubectl, and not in the YAML specification",
-                        ));
+                    ));
                 }
                 scalar::key(text).ok_or_else(|| {
-                    Mistake::new(at, "this key is neither text nor a number that kubectl can make text of")
-                        .help("put the key between quotes, or give it a name")
+                    Mistake::new(
+                        at,
+                        "this key is neither text nor a number that kubectl can make text of",
+                    )
+                    .help("put the key between quotes, or give it a name")
                 })
             }
-            Event::Alias(_) => Err(Mistake::new(at, "an alias as a key is not read")
-                .help("write the key out")),
+            Event::Alias(_) => {
+                Err(Mistake::new(at, "an alias as a key is not read").help("write the key out"))
+            }
             _ => Err(Mistake::new(at, "a list or map cannot be a key")
                 .help("write the key as text; put braces that belong to it between quotes")),
         }
@@ -234,7 +245,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn check_escapes(&self, text: &Cow<'_, str>, style: ScalarStyle, span: &Span) -> Result<(), Mistake> {
+    fn check_escapes(
+        &self,
+        text: &Cow<'_, str>,
+        style: ScalarStyle,
+        span: &Span,
+    ) -> Result<(), Mistake> {
         if style != ScalarStyle::DoubleQuoted || matches!(text, Cow::Borrowed(_)) {
             return Ok(());
         }
@@ -252,8 +268,13 @@ impl<'a> Reader<'a> {
         if !block || end == text.len() || !rest.trim().is_empty() {
             return Ok(());
         }
-        let header = text.get(self.within(span)..).and_then(|block| block.lines().next());
-        let keeps = header.is_some_and(|line| line.chars().take(3).any(|c| c == '+'));
+        // The span begins with the block's own text, and its header is on the line before; only
+        // that of an empty block begins with the header.
+        let (before, after) = text.split_at_checked(self.within(span)).unwrap_or_default();
+        let keeps = [before.trim_end().lines().next_back(), after.lines().next()]
+            .iter()
+            .flatten()
+            .any(|header| header.contains('+'));
         if !keeps || !text.get(..end).is_some_and(|text| text.ends_with(['\n', '\r'])) {
             return Ok(());
         }
@@ -311,7 +332,9 @@ fn refuse_depth(depth: usize, at: u32) -> Result<(), Mistake> {
 fn height(node: &Node<'_>) -> usize {
     match &node.value {
         Value::List(items) => 1 + items.iter().map(height).max().unwrap_or(0),
-        Value::Map(entries) => 1 + entries.iter().map(|entry| height(&entry.node)).max().unwrap_or(0),
+        Value::Map(entries) => {
+            1 + entries.iter().map(|entry| height(&entry.node)).max().unwrap_or(0)
+        }
         _ => 0,
     }
 }

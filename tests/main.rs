@@ -1,0 +1,3 @@
+//! One binary for all integration tests: linking is what they cost.
+
+mod yaml;
