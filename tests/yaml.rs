@@ -42,7 +42,10 @@ const READ: &[(&str, &str)] = &[
 ];
 
 /// Manifests whose reading differs, and why.
-const MANIFESTS: &[(&str, &str)] = &[];
+const MANIFESTS: &[(&str, &str)] = &[(
+    "kyverno__policies/other-mpol/add-ttl-jobs/.chainsaw-test/job-not-patched.yaml",
+    "kubectl refuses the type of `ownerReferences`, which is not the reader's question",
+)];
 
 fn shared(part: &str) -> Option<PathBuf> {
     let root = std::env::var_os("JOBSHAPE_SHARED")
@@ -142,7 +145,7 @@ fn reads_manifests_as_kubectl_does() {
     let (Some(readings), Some(corpus)) = (shared("corpus-readings"), shared("corpus")) else {
         return;
     };
-    let (mut files, mut jobs, mut failures) = (0, 0, Vec::new());
+    let (mut files, mut count, mut failures) = (0, 0, Vec::new());
     for entry in walkdir::WalkDir::new(&readings).sort_by_file_name() {
         let entry = entry.unwrap();
         let path = entry.path().strip_prefix(&readings).unwrap().to_string_lossy().into_owned();
@@ -156,14 +159,14 @@ fn reads_manifests_as_kubectl_does() {
             })
             .collect();
         let (mut ours, refused) = read(&corpus.join(manifest));
-        ours.retain(|object| {
-            let is = |key: &str, wanted: &str| {
-                object[key].as_str().is_some_and(|value| value.starts_with(wanted))
-            };
-            is("apiVersion", "batch/") && (is("kind", "Job") || is("kind", "CronJob"))
-        });
+        for object in &mut ours {
+            // kubectl reads these and does not show them.
+            if let Some(metadata) = object.get_mut("metadata").and_then(Json::as_object_mut) {
+                metadata.remove("managedFields");
+            }
+        }
         files += 1;
-        jobs += theirs.len();
+        count += theirs.len();
         let excused = MANIFESTS.iter().any(|(file, _)| *file == manifest);
         if (refused || ours != theirs) != excused {
             failures.push(format!(
@@ -173,6 +176,6 @@ fn reads_manifests_as_kubectl_does() {
             ));
         }
     }
-    println!("{jobs} objects of {files} manifests are read as kubectl reads them");
+    println!("{count} objects of {files} manifests are read as kubectl reads them");
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

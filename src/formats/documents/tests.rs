@@ -120,3 +120,32 @@ fn finds_places_in_json() {
     assert_eq!(at(&source, 2, "/b/1"), "12]}]}");
     assert_eq!(at(&source, 2, "/c/d"), "{\"kind");
 }
+
+proptest::proptest! {
+    #[test]
+    fn never_panics(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..60), pointer in "[/~01a]{0,6}") {
+        if let Ok(source) = Source::from_bytes("-", bytes) {
+            check(&source, &pointer);
+        }
+    }
+
+    #[test]
+    fn never_panics_on_lists(text in "(\\{|\\}|\\[|\\]|,|:|\n|  |- |kind: |List|\"kind\":|\"List\"|items: |\"items\":|\"a\"|null|---){0,30}", pointer in "(/|items|0|kind){0,6}") {
+        check(&source(&text), &pointer);
+    }
+}
+
+fn check(source: &Source, pointer: &str) {
+    for object in objects(source) {
+        match object {
+            Ok(object) => {
+                let at = position_of(source, &object, pointer);
+                assert!(at.is_some_and(|at| at as usize <= source.text.len()));
+                assert!(source.position(at.unwrap()).line > 0);
+            }
+            Err(mistake) => {
+                assert!(source.position(mistake.at).line > 0);
+            }
+        }
+    }
+}

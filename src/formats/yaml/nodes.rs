@@ -80,12 +80,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn within(&self, span: &Span) -> usize {
-        span.start.byte_offset().unwrap_or_default()
-    }
-
     fn at(&self, span: &Span) -> u32 {
-        self.part.offset(self.within(span))
+        self.part.offset(start(span))
     }
 
     fn count(&mut self, more: usize, at: u32) -> Result<(), Mistake> {
@@ -135,7 +131,7 @@ impl<'a> Reader<'a> {
         style: ScalarStyle,
         span: &Span,
     ) -> Result<Value<'a>, Mistake> {
-        self.check_escapes(&text, style, span)?;
+        self.check_escapes(matches!(text, Cow::Owned(_)), style, span)?;
         if style != ScalarStyle::Plain {
             self.check_end(style, span)?;
             return Ok(Value::String(text));
@@ -197,7 +193,7 @@ impl<'a> Reader<'a> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span)?;
-                self.check_escapes(&text, style, span)?;
+                self.check_escapes(matches!(text, Cow::Owned(_)), style, span)?;
                 self.check_flow(&text, style, span, level)?;
                 if anchor != 0 && self.aliases {
                     // A key's text as a value: typed as the value would be.
@@ -245,17 +241,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn check_escapes(
-        &self,
-        text: &Cow<'_, str>,
-        style: ScalarStyle,
-        span: &Span,
-    ) -> Result<(), Mistake> {
-        if style != ScalarStyle::DoubleQuoted || matches!(text, Cow::Borrowed(_)) {
+    fn check_escapes(&self, copied: bool, style: ScalarStyle, span: &Span) -> Result<(), Mistake> {
+        // Without an escape the parser has nothing to copy.
+        if style != ScalarStyle::DoubleQuoted || !copied {
             return Ok(());
         }
         let raw = span.slice(self.part.text).unwrap_or_default();
-        characters::check_escapes(self.part, raw, self.within(span))
+        characters::check_escapes(self.part, raw, start(span))
     }
 
     /// kubectl puts a line end after the last line; where that holds only spaces and a block that
@@ -270,7 +262,7 @@ impl<'a> Reader<'a> {
         }
         // The span begins with the block's own text, and its header is on the line before; only
         // that of an empty block begins with the header.
-        let (before, after) = text.split_at_checked(self.within(span)).unwrap_or_default();
+        let (before, after) = text.split_at_checked(start(span)).unwrap_or_default();
         let keeps = [before.trim_end().lines().next_back(), after.lines().next()]
             .iter()
             .flatten()
@@ -319,6 +311,11 @@ impl<'a> Reader<'a> {
              on tags",
         ))
     }
+}
+
+/// Every span of a text in memory has byte offsets; they are optional for other inputs.
+fn start(span: &Span) -> usize {
+    span.start.byte_offset().unwrap_or_default()
 }
 
 fn refuse_depth(depth: usize, at: u32) -> Result<(), Mistake> {
