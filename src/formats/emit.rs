@@ -129,7 +129,9 @@ fn as_lines(value: &str) -> Option<&'static str> {
     let simple = body.contains('\n')
         && !body.ends_with('\n')
         && !body.starts_with([' ', '\n', '\t'])
-        && !body.chars().any(|c| (c.is_control() && c != '\n') || crate::core::path::is_invisible(c));
+        && !body
+            .chars()
+            .any(|c| (c.is_control() && c != '\n') || crate::core::path::is_invisible(c));
     simple.then_some(if value.ends_with('\n') { "" } else { "-" })
 }
 
@@ -148,7 +150,11 @@ mod tests {
             "1": "key", "on": "key", "": "key", "a\nb": "key", "<<": "key"
         });
         let text = yaml(&Node::from_json(&json));
-        let back = documents(&text).next().expect("a document").unwrap_or_else(|e| panic!("{e}\n{text}")).root;
+        let back = documents(&text)
+            .next()
+            .expect("a document")
+            .unwrap_or_else(|e| panic!("{e}\n{text}"))
+            .root;
         assert_eq!(back.to_json(), json, "{text}");
     }
 }

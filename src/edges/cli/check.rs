@@ -56,7 +56,8 @@ enum FailOn {
 /// # Errors
 /// Shapes that cannot be loaded, and paths with no Job in them.
 pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
-    if args.shapes.iter().any(|p| p == files::STDIN) && args.jobs.iter().any(|p| p == files::STDIN) {
+    if args.shapes.iter().any(|p| p == files::STDIN) && args.jobs.iter().any(|p| p == files::STDIN)
+    {
         return Err(CannotRun::because("standard input holds the shapes or the Jobs, not both"));
     }
     let loaded = shapes::load(&args.shapes, stderr_style())?;
@@ -72,7 +73,12 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
                 for name in names {
                     match files::read(&name) {
                         Ok(source) => {
-                            let text = judge_text(&shapes, &source, sources.len(), args.namespace.as_deref());
+                            let text = judge_text(
+                                &shapes,
+                                &source,
+                                sources.len(),
+                                args.namespace.as_deref(),
+                            );
                             for one in text {
                                 match one {
                                     Ok(job) => jobs.push(job),
@@ -112,12 +118,20 @@ fn no_job(path: &str, others: &[String]) -> String {
     if others.is_empty() {
         return format!("{path}: there is no Job in it, nothing was judged");
     }
-    format!("{path}: there is no Job of batch/v1 in it, only {}; nothing was judged", others.join(", "))
+    format!(
+        "{path}: there is no Job of batch/v1 in it, only {}; nothing was judged",
+        others.join(", ")
+    )
 }
 
 /// Judges every Job of a text, on all cores: documents do not depend on each other. An object of
 /// another kind is its kind and version.
-fn judge_text(shapes: &Shapes, source: &Source, text: usize, namespace: Option<&str>) -> Vec<Result<JudgedJob, String>> {
+fn judge_text(
+    shapes: &Shapes,
+    source: &Source,
+    text: usize,
+    namespace: Option<&str>,
+) -> Vec<Result<JudgedJob, String>> {
     let chunks = split(&source.text);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     // A thread costs more than a few documents do.
@@ -175,11 +189,18 @@ fn judge_object(
             return Ok(judged);
         }
     };
-    let text_of = |node: &Node<'_>, key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+    let text_of = |node: &Node<'_>, key: &str| {
+        node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
+    };
     let (job, prefix, reviewed, operation) = match review_of(&object.root) {
         Some(request) => {
             let operation = text_of(request, "operation");
-            (request.get("object"), "/request/object", Some(text_of(request, "namespace")), operation)
+            (
+                request.get("object"),
+                "/request/object",
+                Some(text_of(request, "namespace")),
+                operation,
+            )
         }
         None => (Some(&object.root), "", None, "CREATE".to_owned()),
     };
@@ -206,12 +227,14 @@ fn judge_object(
         judged.verdict.reason = Some("it names no namespace: say which with -n".to_owned());
         return Ok(judged);
     }
-    let operation = [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == operation);
+    let operation =
+        [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == operation);
     let Some(operation) = operation else {
         judged.verdict.reason = Some("jobshape judges CREATE and UPDATE only".to_owned());
         return Ok(judged);
     };
-    let request = Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job };
+    let request =
+        Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job };
     judged.verdict = shapes.judge(&request);
     judged.offsets = judged
         .verdict
@@ -226,9 +249,16 @@ fn judge_object(
 
 /// The request of an AdmissionReview.
 fn review_of<'n>(root: &'n Node<'n>) -> Option<&'n Node<'n>> {
-    (root.get("kind").and_then(Node::as_str) == Some("AdmissionReview")).then(|| root.get("request")).flatten()
+    (root.get("kind").and_then(Node::as_str) == Some("AdmissionReview"))
+        .then(|| root.get("request"))
+        .flatten()
 }
 
 fn undecided(reason: String) -> Verdict {
-    Verdict { kind: VerdictKind::Error, shape: None, findings: Findings::default(), reason: Some(reason) }
+    Verdict {
+        kind: VerdictKind::Error,
+        shape: None,
+        findings: Findings::default(),
+        reason: Some(reason),
+    }
 }

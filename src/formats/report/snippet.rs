@@ -41,7 +41,13 @@ pub struct Mark<'a> {
 
 /// A headed report with at most two marked places and a note.
 #[must_use]
-pub fn report(severity: Severity, title: &str, marks: &[Mark<'_>], note: Option<&str>, style: Style) -> String {
+pub fn report(
+    severity: Severity,
+    title: &str,
+    marks: &[Mark<'_>],
+    note: Option<&str>,
+    style: Style,
+) -> String {
     let lines: Vec<MarkedLine<'_>> = marks.iter().filter_map(|m| MarkedLine::of(m)).collect();
     let level = match severity {
         Severity::Error => Level::ERROR,
@@ -55,7 +61,10 @@ pub fn report(severity: Severity, title: &str, marks: &[Mark<'_>], note: Option<
             annotation = annotation.label(line.label);
         }
         group = group.element(
-            Snippet::source(line.text.as_str()).line_start(line.number).path(line.path).annotation(annotation),
+            Snippet::source(line.text.as_str())
+                .line_start(line.number)
+                .path(line.path)
+                .annotation(annotation),
         );
     }
     if let Some(note) = note {
@@ -115,13 +124,26 @@ impl<'a> MarkedLine<'a> {
         if line.len() > MAX_LINE {
             let text = "(a line too long to be shown)".to_owned();
             let span = 0..text.len();
-            return Some(MarkedLine { path: &mark.source.name, number: position.line, text, span, label: mark.label });
+            return Some(MarkedLine {
+                path: &mark.source.name,
+                number: position.line,
+                text,
+                span,
+                label: mark.label,
+            });
         }
         let end = token_end(line, start);
-        let (before, token, after) = (visible(&line[..start]), visible(&line[start..end]), visible(&line[end..]));
+        let (before, token, after) =
+            (visible(&line[..start]), visible(&line[start..end]), visible(&line[end..]));
         let span = before.len()..before.len() + token.len();
         let text = format!("{before}{token}{after}");
-        Some(MarkedLine { path: &mark.source.name, number: position.line, text, span, label: mark.label })
+        Some(MarkedLine {
+            path: &mark.source.name,
+            number: position.line,
+            text,
+            span,
+            label: mark.label,
+        })
     }
 }
 
