@@ -310,14 +310,15 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             let node = self.tree.node(id);
             let (message, expected) = deviation.explain(self.shape, id);
             let at = (node.at != u32::MAX && !node.filled).then_some(node.at);
-            self.push(rule, raised, message, expected, at);
+            let missing = deviation.is_missing();
+            self.push(rule, raised, message, expected, missing, at);
         }
     }
 
     pub(super) fn report_without_node(&mut self, rule: RuleId, deviation: &Deviation<'_>) {
         if self.counted(rule, None) {
             let (message, expected) = deviation.explain_alone();
-            self.push(rule, None, message, expected, None);
+            self.push(rule, None, message, expected, false, None);
         }
     }
 
@@ -343,6 +344,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         raised_by: Option<RuleId>,
         mut message: String,
         expected: Option<String>,
+        missing: bool,
         template_at: Option<u32>,
     ) {
         if let Some(said) = &self.shape.rule(rule).message {
@@ -356,6 +358,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             pointer: path::pointer_in(&self.path, self.job),
             expected,
             message,
+            missing,
             template_at,
         });
     }

@@ -10,7 +10,7 @@ use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
 use crate::core::tree::{Node, Value};
-use crate::edges::cli::{CannotRun, Format, print, stderr_style, stdout_style};
+use crate::edges::cli::{CannotRun, Format, print, stderr_style, stdout_style, substitution};
 use crate::edges::{files, shapes};
 use crate::formats::documents::{Chunk, Object, objects_of, position_of, read, split};
 use crate::formats::report::judged::{JudgedJob, Summary};
@@ -35,6 +35,9 @@ pub struct CheckArgs {
     /// Do not fail because no shape governs a Job
     #[arg(long)]
     allow_ungoverned: bool,
+    /// KEY=VALUE lines that fill ${KEY} in shapes and templates before they are read
+    #[arg(long, value_name = "FILE")]
+    substitute: Option<String>,
     /// How to print the result
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
@@ -60,7 +63,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
     {
         return Err(CannotRun::because("standard input holds the shapes or the Jobs, not both"));
     }
-    let loaded = shapes::load(&args.shapes, stderr_style())?;
+    let substitution = substitution(args.substitute.as_deref())?;
+    let loaded = shapes::load(&args.shapes, substitution.as_ref(), stderr_style())?;
     let shapes = shapes::together(&loaded)?;
     let mut sources = vec![];
     let mut jobs = vec![];
