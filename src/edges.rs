@@ -1,3 +1,6 @@
 //! The edges floor: the command line, the files and the webhook server.
 
+pub mod cli;
+pub mod files;
 pub mod serve;
+pub mod shapes;

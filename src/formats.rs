@@ -1,6 +1,7 @@
 //! The formats floor: between bytes and the core's words. No sockets, no clusters.
 
 pub mod documents;
+pub mod emit;
 pub mod json;
 mod refused;
 pub mod report;

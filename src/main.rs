@@ -1,1 +1,7 @@
-fn main() {}
+//! The `jobshape` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    jobshape::edges::cli::main()
+}

@@ -2,5 +2,6 @@
 
 pub mod human;
 pub mod json;
+pub mod judged;
 pub mod refusal;
 pub mod snippet;

@@ -9,7 +9,7 @@ use crate::core::tree::NOWHERE;
 pub const MAX_TEXT: usize = 64 << 20;
 
 /// A text and the name the user knows it by.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Source {
     /// The file name as the user typed it, or `-` for standard input.
     pub name: String,

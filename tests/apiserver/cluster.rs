@@ -11,6 +11,7 @@ use super::cleanup::suffix;
 use super::{ControlPlane, Existing, Failure, Identity, Options, Session, Target, binaries};
 
 /// A cluster to test against.
+#[allow(clippy::large_enum_variant, reason = "there is one or two of them")]
 pub enum Cluster {
     /// A control plane that we started.
     Own(ControlPlane),

@@ -172,11 +172,19 @@ fn jobs(namespace: &str) -> String {
 
 /// The texts of `299 - "..."` headers, unquoted.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
-    let text = |value: &HeaderValue| {
-        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        let quoted = value.splitn(3, ' ').nth(2)?.trim();
-        let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
-        Some(inner.replace("\\\"", "\"").replace("\\\\", "\\"))
-    };
-    headers.get_all("warning").iter().filter_map(text).collect()
+    headers.get_all("warning").iter().filter_map(warning).collect()
+}
+
+fn warning(header: &HeaderValue) -> Option<String> {
+    let header = String::from_utf8_lossy(header.as_bytes());
+    let quoted = header.splitn(3, ' ').nth(2)?;
+    let mut characters = quoted.strip_prefix('"')?.chars();
+    let mut text = String::new();
+    loop {
+        match characters.next()? {
+            '"' => return Some(text),
+            '\\' => text.push(characters.next()?),
+            other => text.push(other),
+        }
+    }
 }

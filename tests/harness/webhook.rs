@@ -15,7 +15,7 @@ async fn a_refusal_of_a_webhook_arrives_whole() {
     let response = json!({
         "allowed": false,
         "status": {"code": 403, "reason": "Forbidden", "message": "not this one"},
-        "warnings": ["a \"quoted\" warning, with a comma", "another"],
+        "warnings": ["a \"quoted\" one, and a \\ too", "another"],
     });
     let stand_in = StandIn::start(cluster, response).await;
     let configuration = stand_in.configuration(cluster);
@@ -30,7 +30,7 @@ async fn a_refusal_of_a_webhook_arrives_whole() {
         refusal.message,
         "admission webhook \"stand-in.jobshape.dev\" denied the request: not this one"
     );
-    assert_eq!(refusal.warnings, ["a \"quoted\" warning, with a comma", "another"]);
+    assert_eq!(refusal.warnings, ["a \"quoted\" one, and a \\ too", "another"]);
 }
 
 #[tokio::test]

@@ -26,13 +26,18 @@ fn walk(root: &Node<'_>, pointer: &str) -> Option<u32> {
     for token in tokens.split('/').filter(|_| !tokens.is_empty()) {
         let token = token.replace("~1", "/").replace("~0", "~");
         let child = match &node.value {
-            Value::Map(_) => node.get(&token),
-            Value::List(items) => json::index(&token).and_then(|index| items.get(index)),
+            Value::Map(entries) => entries.iter().find(|e| e.key == token).map(|e| (&e.node, e.key_at)),
+            Value::List(items) => {
+                json::index(&token).and_then(|index| items.get(index)).map(|item| (item, NOWHERE))
+            }
             _ => None,
         };
-        let Some(child) = child else { break };
-        if child.at != NOWHERE {
-            at = Some(child.at);
+        let Some((child, key_at)) = child else { break };
+        // A map or list begins on the line after its key: the key is what people look for.
+        let is_scalar = !matches!(child.value, Value::Map(_) | Value::List(_));
+        let place = if is_scalar || key_at == NOWHERE { child.at } else { key_at };
+        if place != NOWHERE {
+            at = Some(place);
         }
         node = child;
     }

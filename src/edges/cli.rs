@@ -1,0 +1,156 @@
+//! The command line: one file a verb.
+//!
+//! Exit status, whatever the verb and the format: 0 all admitted or passed, 1 something was
+//! refused or failed, 2 it could not run or nothing was judged.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::edges::shapes::LoadErrors;
+use crate::formats::report::snippet::Style;
+
+pub mod check;
+pub mod fill;
+pub mod lint;
+pub mod serve;
+pub mod test;
+
+/// A cluster runs exactly the Jobs that were committed, and nothing else.
+///
+/// A shape is a committed Job template with named variables; a Job passes when it equals the template
+/// in everything else. `check` and `test` judge YAML offline, `serve` is the admission webhook, and all of
+/// them decide with the same code.
+#[derive(Debug, Parser)]
+#[command(name = "jobshape", version, max_term_width = 100, after_help = EXIT_STATUS)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What every verb's exit status means.
+const EXIT_STATUS: &str = "Exit status:
+  0  everything was admitted, or passed
+  1  something was refused, or failed
+  2  it could not run, or nothing was judged; 2 wins over 1";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Judge Jobs in YAML or JSON files against shapes
+    #[command(after_help = EXIT_STATUS)]
+    Check(check::CheckArgs),
+    /// Run JobShapeTest files
+    #[command(after_help = EXIT_STATUS)]
+    Test(test::TestArgs),
+    /// Check shapes themselves, and list what they leave open
+    #[command(after_help = EXIT_STATUS)]
+    Lint(lint::LintArgs),
+    /// Print a shape's template filled with values: the Job that must pass
+    #[command(after_help = EXIT_STATUS)]
+    Fill(fill::FillArgs),
+    /// Run the admission webhook
+    #[command(after_help = EXIT_STATUS)]
+    Serve(serve::ServeVerb),
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people, in colour on a terminal.
+    Human,
+    /// For programs.
+    Json,
+}
+
+/// Runs the command line.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // clap's own text and colours; help and version are no errors.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    let result = match cli.verb {
+        Verb::Check(args) => check::run(&args),
+        Verb::Test(args) => test::run(&args),
+        Verb::Lint(args) => lint::run(&args),
+        Verb::Fill(args) => fill::run(&args),
+        Verb::Serve(args) => serve::run(args),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(CannotRun(reports)) => {
+            for report in reports {
+                say(&report);
+            }
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Why a verb could not run: reports for standard error.
+#[derive(Debug)]
+pub struct CannotRun(pub Vec<String>);
+
+impl CannotRun {
+    /// One sentence.
+    pub fn because(sentence: impl std::fmt::Display) -> Self {
+        CannotRun(vec![format!("error: {sentence}\n")])
+    }
+}
+
+impl From<LoadErrors> for CannotRun {
+    fn from(errors: LoadErrors) -> Self {
+        let count = errors.reports.len();
+        let mut reports = errors.reports;
+        if count > 1 {
+            reports.push(format!("error: {count} mistakes; nothing was loaded\n"));
+        }
+        CannotRun(reports)
+    }
+}
+
+/// How standard output is drawn: in colour on a terminal that wants it (NO_COLOR, CLICOLOR).
+#[must_use]
+pub fn stdout_style() -> Style {
+    style(anstream::AutoStream::choice(&std::io::stdout()))
+}
+
+/// How standard error is drawn.
+#[must_use]
+pub fn stderr_style() -> Style {
+    style(anstream::AutoStream::choice(&std::io::stderr()))
+}
+
+fn style(choice: anstream::ColorChoice) -> Style {
+    if choice == anstream::ColorChoice::Never { Style::Plain } else { Style::Coloured }
+}
+
+/// Prints a result. A reader that has gone away is no error: `jobshape check … | head`.
+///
+/// # Errors
+/// Any other failure: a result that did not arrive is none.
+pub fn print(text: &str) -> Result<(), CannotRun> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(CannotRun::because(format_args!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints a report to standard error, where nothing can be done about a failure.
+pub fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Whether somebody watches standard error.
+#[must_use]
+pub fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
+}

@@ -1,0 +1,217 @@
+//! `jobshape check`: judge Jobs in files.
+
+use std::thread;
+
+use clap::{Args, ValueEnum};
+
+use crate::core::judge::{Findings, Request, Shapes, Verdict, VerdictKind};
+use crate::core::mistake::Mistake;
+use crate::core::shape::document::Operation;
+use crate::core::shape::rule::Action;
+use crate::core::tree::{Node, Value};
+use crate::edges::cli::{CannotRun, Format, print, stderr_style, stdout_style};
+use crate::edges::{files, shapes};
+use crate::formats::documents::{Chunk, Object, objects_of, position_of, read, split};
+use crate::formats::report::judged::{JudgedJob, Summary};
+use crate::formats::report::{human, json};
+use crate::formats::text::Source;
+
+/// The flags of `jobshape check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Shapes to judge by: a directory, a file, or - for standard input
+    #[arg(long, value_name = "DIR|FILE|-", default_value = "rules")]
+    shapes: Vec<String>,
+    /// Jobs to judge: files with any number of documents, directories, or - for standard input; also AdmissionReviews
+    #[arg(value_name = "JOB.yaml|DIR|-", required = true)]
+    jobs: Vec<String>,
+    /// The namespace of Jobs that name none
+    #[arg(short, long, value_name = "NAMESPACE")]
+    namespace: Option<String>,
+    /// The weakest action whose findings make the exit status 1
+    #[arg(long, value_name = "ACTION", default_value = "enforce")]
+    fail_on: FailOn,
+    /// Do not fail because no shape governs a Job
+    #[arg(long)]
+    allow_ungoverned: bool,
+    /// How to print the result
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
+    output: Format,
+}
+
+/// The words of `--fail-on`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FailOn {
+    /// Only refusals.
+    Enforce,
+    /// Warnings too.
+    Warn,
+    /// Any finding.
+    Audit,
+}
+
+/// Runs the verb.
+///
+/// # Errors
+/// Shapes that cannot be loaded, and paths with no Job in them.
+pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
+    if args.shapes.iter().any(|p| p == files::STDIN) && args.jobs.iter().any(|p| p == files::STDIN) {
+        return Err(CannotRun::because("standard input holds the shapes or the Jobs, not both"));
+    }
+    let loaded = shapes::load(&args.shapes, stderr_style())?;
+    let shapes = shapes::together(&loaded)?;
+    let mut sources = vec![];
+    let mut jobs = vec![];
+    let mut errors = vec![];
+    for path in &args.jobs {
+        let before = jobs.len();
+        match files::expand(path) {
+            Ok(names) => {
+                for name in names {
+                    match files::read(&name) {
+                        Ok(source) => {
+                            jobs.extend(judge_text(&shapes, &source, sources.len(), args.namespace.as_deref()));
+                            sources.push(source);
+                        }
+                        Err(message) => errors.push(message),
+                    }
+                }
+                if jobs.len() == before && errors.is_empty() {
+                    errors.push(format!("{path}: there is no Job in it, nothing was judged"));
+                }
+            }
+            Err(message) => errors.push(message),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(CannotRun(errors.into_iter().map(|e| format!("error: {e}\n")).collect()));
+    }
+    match args.output {
+        Format::Human => print(&human::output(&jobs, &sources, stdout_style()))?,
+        Format::Json => print(&json::output(&jobs).map_err(CannotRun::because)?)?,
+    }
+    let fail_on = match args.fail_on {
+        FailOn::Enforce => Action::Enforce,
+        FailOn::Warn => Action::Warn,
+        FailOn::Audit => Action::Audit,
+    };
+    Ok(Summary::of(&jobs).status(&jobs, fail_on, args.allow_ungoverned))
+}
+
+/// Judges every Job of a text, on all cores: documents do not depend on each other.
+fn judge_text(shapes: &Shapes, source: &Source, text: usize, namespace: Option<&str>) -> Vec<JudgedJob> {
+    let chunks = split(&source.text);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    // A thread costs more than a few documents do.
+    let per_thread = chunks.len().div_ceil(cores).max(16);
+    let judge = |chunks: &[Chunk<'_>]| -> Vec<Vec<Option<JudgedJob>>> {
+        chunks
+            .iter()
+            .map(|chunk| {
+                objects_of([(chunk.clone(), read(chunk))])
+                    .into_iter()
+                    .map(|object| judge_object(shapes, source, text, object, namespace))
+                    .collect()
+            })
+            .collect()
+    };
+    let judged: Vec<Vec<Option<JudgedJob>>> = thread::scope(|scope| {
+        let workers: Vec<_> =
+            chunks.chunks(per_thread).map(|part| scope.spawn(|| judge(part))).collect();
+        workers.into_iter().flat_map(|w| w.join().unwrap_or_default()).collect()
+    });
+    judged
+        .into_iter()
+        .flatten()
+        .enumerate()
+        .filter_map(|(index, job)| {
+            let mut job = job?;
+            job.source = format!("{}#{}", source.name, index + 1);
+            Some(job)
+        })
+        .collect()
+}
+
+/// One object; nothing for a kind that is not judged.
+fn judge_object(
+    shapes: &Shapes,
+    source: &Source,
+    text: usize,
+    object: Result<Object<'_>, Mistake>,
+    namespace: Option<&str>,
+) -> Option<JudgedJob> {
+    let mut judged = JudgedJob {
+        text,
+        source: String::new(),
+        kind: "Job".to_owned(),
+        namespace: String::new(),
+        name: String::new(),
+        verdict: undecided("the document cannot be read".to_owned()),
+        offsets: vec![],
+        positions: vec![],
+        mistake: None,
+    };
+    let object = match object {
+        Ok(object) => object,
+        Err(mistake) => {
+            judged.verdict.reason = Some(mistake.message.clone());
+            judged.mistake = Some(mistake);
+            return Some(judged);
+        }
+    };
+    let text_of = |node: &Node<'_>, key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+    let (job, prefix, reviewed, operation) = match review_of(&object.root) {
+        Some(request) => {
+            let operation = text_of(request, "operation");
+            (request.get("object"), "/request/object", Some(text_of(request, "namespace")), operation)
+        }
+        None => (Some(&object.root), "", None, "CREATE".to_owned()),
+    };
+    let job = job.filter(|j| matches!(j.value, Value::Map(_)));
+    let Some(job) = job else {
+        judged.verdict.reason = Some("the AdmissionReview has no object".to_owned());
+        return Some(judged);
+    };
+    let kind = text_of(job, "kind");
+    if text_of(job, "apiVersion") != "batch/v1" || !matches!(kind.as_str(), "Job" | "CronJob") {
+        return None;
+    }
+    judged.kind = kind;
+    let metadata = job.get("metadata");
+    judged.name = metadata.map(|m| text_of(m, "name")).unwrap_or_default();
+    let own = metadata.map(|m| text_of(m, "namespace")).filter(|n| !n.is_empty());
+    judged.namespace = match (reviewed.or(own.clone()), namespace) {
+        (Some(found), _) => found,
+        (None, Some(given)) => given.to_owned(),
+        (None, None) => String::new(),
+    };
+    if judged.namespace.is_empty() {
+        judged.verdict.reason = Some("it names no namespace: say which with -n".to_owned());
+        return Some(judged);
+    }
+    let operation = [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == operation);
+    let Some(operation) = operation else {
+        judged.verdict.reason = Some("jobshape judges CREATE and UPDATE only".to_owned());
+        return Some(judged);
+    };
+    let request = Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job };
+    judged.verdict = shapes.judge(&request);
+    judged.offsets = judged
+        .verdict
+        .findings
+        .findings
+        .iter()
+        .map(|finding| position_of(source, &object, &format!("{prefix}{}", finding.pointer)))
+        .collect();
+    judged.positions = judged.offsets.iter().map(|at| at.map(|at| source.position(at))).collect();
+    Some(judged)
+}
+
+/// The request of an AdmissionReview.
+fn review_of<'n>(root: &'n Node<'n>) -> Option<&'n Node<'n>> {
+    (root.get("kind").and_then(Node::as_str) == Some("AdmissionReview")).then(|| root.get("request")).flatten()
+}
+
+fn undecided(reason: String) -> Verdict {
+    Verdict { kind: VerdictKind::Error, shape: None, findings: Findings::default(), reason: Some(reason) }
+}

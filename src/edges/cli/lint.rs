@@ -1,0 +1,82 @@
+//! `jobshape lint`: the shapes themselves, and what they leave open.
+
+use clap::Args;
+
+use crate::edges::cli::{CannotRun, Format, print, stderr_style, stdout_style};
+use crate::edges::shapes::{self, LoadedShape};
+use crate::formats::report::snippet::{Mark, Severity, Style, report};
+
+/// The flags of `jobshape lint`.
+#[derive(Debug, Args)]
+pub struct LintArgs {
+    /// Shapes: files or directories
+    #[arg(value_name = "DIR|FILE", default_value = "rules")]
+    paths: Vec<String>,
+    /// How to print the result
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
+    output: Format,
+}
+
+/// Runs the verb: 0 when every shape loads, warnings or not.
+///
+/// # Errors
+/// Every mistake in the shapes.
+pub fn run(args: &LintArgs) -> Result<u8, CannotRun> {
+    let loaded = shapes::load(&args.paths, stderr_style())?;
+    shapes::together(&loaded)?;
+    match args.output {
+        Format::Human => {
+            let text: String = loaded.iter().map(|one| human(one, stdout_style())).collect();
+            print(&text)?;
+        }
+        Format::Json => {
+            let shapes: Vec<serde_json::Value> = loaded.iter().map(json).collect();
+            let text = serde_json::to_string_pretty(&serde_json::json!({"shapes": shapes})).map_err(CannotRun::because)?;
+            print(&(text + "\n"))?;
+        }
+    }
+    Ok(0)
+}
+
+fn human(one: &LoadedShape, style: Style) -> String {
+    let shape = &one.shape;
+    let mut text = String::new();
+    for (at, warning) in shape.warnings() {
+        let marks: Vec<Mark<'_>> =
+            one.sources.first().filter(|_| at != u32::MAX).map(|source| Mark { source, at, label: "" }).into_iter().collect();
+        text.push_str(&report(Severity::Warning, &warning, &marks, None, style));
+        text.push('\n');
+    }
+    let operations: Vec<&str> = shape.operations.iter().map(|o| o.word()).collect();
+    text.push_str(&format!(
+        "{}: {} ({}) governs {} of Jobs in {}, {} rules\n",
+        one.place,
+        shape.name,
+        shape.short_digest(),
+        operations.join(" and "),
+        shape.namespaces.join(", "),
+        shape.rules.len(),
+    ));
+    let open = shape.open_places();
+    if open.is_empty() {
+        text.push_str("  every field is pinned\n");
+    }
+    for place in open {
+        text.push_str(&format!("  {:<6} {:<8} {}: {}\n", place.danger.word(), place.how, place.path, place.what));
+    }
+    text
+}
+
+fn json(one: &LoadedShape) -> serde_json::Value {
+    let shape = &one.shape;
+    let open: Vec<serde_json::Value> = shape
+        .open_places()
+        .iter()
+        .map(|p| serde_json::json!({"danger": p.danger.word(), "how": p.how, "path": p.path, "what": p.what}))
+        .collect();
+    let warnings: Vec<String> = shape.warnings().into_iter().map(|(_, text)| text).collect();
+    serde_json::json!({
+        "source": one.place, "name": shape.name, "digest": shape.digest, "namespaces": shape.namespaces,
+        "rules": shape.rules.iter().map(|r| &r.name).collect::<Vec<_>>(), "open": open, "warnings": warnings,
+    })
+}

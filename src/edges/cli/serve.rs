@@ -1,0 +1,95 @@
+//! `jobshape serve`: the webhook's flags, and the shapes it serves.
+
+use std::sync::Arc;
+
+use clap::Args;
+use tracing_subscriber::EnvFilter;
+
+use crate::core::judge::{Shapes, judge_one};
+use crate::core::shape::Shape;
+use crate::core::shape::rule::Action;
+use crate::core::tree::{Entry, NOWHERE, Node, Value};
+use crate::edges::cli::{CannotRun, is_watched, stderr_style};
+use crate::edges::serve::dev::DevEntry;
+use crate::edges::serve::metrics::ShapeInfo;
+use crate::edges::serve::{self, Loaded, ServeArgs, router};
+use crate::edges::shapes;
+
+/// The flags of `jobshape serve`.
+#[derive(Debug, Args)]
+pub struct ServeVerb {
+    /// Shapes to serve: directories or files
+    #[arg(long, value_name = "DIR|FILE", required = true)]
+    shapes: Vec<String>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+/// Runs the verb until the process is told to stop.
+///
+/// # Errors
+/// Shapes that cannot be loaded, and everything that keeps the server from starting.
+pub fn run(args: ServeVerb) -> Result<u8, CannotRun> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if is_watched() {
+        log.init();
+    } else {
+        log.json().flatten_event(true).init();
+    }
+    let loaded = shapes::load(&args.shapes, stderr_style())?;
+    let together = shapes::together(&loaded)?;
+    let options = args.serve.options(served(together)).map_err(CannotRun::because)?;
+    let runtime = tokio::runtime::Runtime::new().map_err(CannotRun::because)?;
+    runtime.block_on(serve::run(options)).map_err(CannotRun::because)?;
+    Ok(0)
+}
+
+/// What the server has to know of the shapes.
+#[must_use]
+pub fn served(shapes: Shapes) -> Loaded {
+    let info = shapes
+        .all()
+        .iter()
+        .map(|s| ShapeInfo { name: s.name.clone(), digest: s.short_digest().to_owned() })
+        .collect();
+    let self_test = shapes.all().iter().try_for_each(|shape| self_test(shape));
+    Loaded { entries: entries(&shapes), info, self_test, shapes: Arc::new(shapes) }
+}
+
+/// A namespace belongs to the enforce entry as soon as one rule there is Enforce.
+fn entries(shapes: &Shapes) -> Vec<DevEntry> {
+    let mut enforce = DevEntry { path: router::ENFORCE, namespaces: vec![], operations: vec![] };
+    let mut audit = DevEntry { path: router::AUDIT, namespaces: vec![], operations: vec![] };
+    for shape in shapes.all() {
+        let enforces = shape.rules.iter().any(|r| r.action == Action::Enforce);
+        let entry = if enforces { &mut enforce } else { &mut audit };
+        entry.namespaces.extend(shape.namespaces.iter().cloned());
+        for operation in &shape.operations {
+            let word = operation.word().to_owned();
+            if !entry.operations.contains(&word) {
+                entry.operations.push(word);
+            }
+        }
+    }
+    [enforce, audit].into_iter().filter(|e| !e.namespaces.is_empty()).collect()
+}
+
+/// The filled template is admitted, and a field that it does not have is a finding: a server that
+/// answers alike to everything is not ready.
+fn self_test(shape: &Shape) -> Result<(), String> {
+    let namespace = shape.namespaces.first().map_or("", String::as_str);
+    let filled = shape.fill(&[]).map_err(|m| format!("the shape `{}` cannot be filled: {m}", shape.name))?;
+    if judge_one(shape, &filled, namespace).count > 0 {
+        return Err(format!("the shape `{}` refuses its own template", shape.name));
+    }
+    let mut changed = filled;
+    if let Value::Map(entries) = &mut changed.value {
+        let node = Node::new(Value::String("self-test".into()));
+        entries.push(Entry { key: "jobshapeSelfTest".into(), key_at: NOWHERE, node });
+    }
+    if judge_one(shape, &changed, namespace).count == 0 {
+        return Err(format!("the shape `{}` does not notice a change", shape.name));
+    }
+    Ok(())
+}

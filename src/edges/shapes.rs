@@ -1,0 +1,170 @@
+//! Loading shapes from files: all or nothing, and every mistake at once.
+
+use crate::core::judge::Shapes;
+use crate::core::mistake::Mistake;
+use crate::core::shape::Shape;
+use crate::core::shape::document::{KIND, template_files};
+use crate::core::tree::{NOWHERE, Node};
+use crate::edges::files;
+use crate::formats::documents::documents;
+use crate::formats::report::snippet::{Style, mistake, place};
+use crate::formats::text::Source;
+
+/// A loaded shape and the text it was written in.
+pub struct LoadedShape {
+    /// The shape.
+    pub shape: Shape,
+    /// `file:line:column` of the document.
+    pub place: String,
+    /// The texts its positions are in: the shape's own, then its template's.
+    pub sources: Vec<Source>,
+}
+
+/// What kept shapes from being loaded: reports, ready to print.
+#[derive(Debug, Default)]
+pub struct LoadErrors {
+    /// One report a mistake.
+    pub reports: Vec<String>,
+}
+
+impl LoadErrors {
+    fn say(&mut self, text: impl Into<String>) {
+        self.reports.push(format!("error: {}\n", text.into()));
+    }
+
+    fn mistake(&mut self, sources: &[&Source], found: &Mistake, style: Style) {
+        self.reports.push(mistake(sources, found, style));
+    }
+}
+
+/// Every shape below these paths.
+///
+/// # Errors
+/// Every mistake in them; also when a path holds no shape at all.
+pub fn load(paths: &[String], style: Style) -> Result<Vec<LoadedShape>, LoadErrors> {
+    let mut errors = LoadErrors::default();
+    let mut loaded = vec![];
+    let mut seen = std::collections::HashSet::new();
+    for path in paths {
+        let files = match files::expand(path) {
+            Ok(files) => files,
+            Err(message) => {
+                errors.say(message);
+                continue;
+            }
+        };
+        let before = (loaded.len(), errors.reports.len());
+        for file in files {
+            // The same file by two paths is one shape.
+            let canonical = std::fs::canonicalize(&file).unwrap_or_else(|_| file.clone().into());
+            if seen.insert(canonical) {
+                load_file(&file, style, &mut loaded, &mut errors);
+            }
+        }
+        if before == (loaded.len(), errors.reports.len()) {
+            errors.say(format!("{path}: there is no {KIND} in it"));
+        }
+    }
+    if errors.reports.is_empty() { Ok(loaded) } else { Err(errors) }
+}
+
+/// Shapes together, as requests are judged with them.
+///
+/// # Errors
+/// Two shapes that cannot be loaded together.
+pub fn together(loaded: &[LoadedShape]) -> Result<Shapes, LoadErrors> {
+    Shapes::new(loaded.iter().map(|l| l.shape.clone()).collect()).map_err(|(index, message)| {
+        let mut errors = LoadErrors::default();
+        errors.say(format!("{}: {message}", loaded[index].place));
+        errors
+    })
+}
+
+fn load_file(file: &str, style: Style, loaded: &mut Vec<LoadedShape>, errors: &mut LoadErrors) {
+    let source = match files::read(file) {
+        Ok(source) => source,
+        Err(message) => return errors.say(message),
+    };
+    let mut shapes = vec![];
+    for document in documents(&source.text) {
+        match document {
+            Ok(document) if document.root.get("kind").and_then(Node::as_str) == Some(KIND) => {
+                shapes.push(document.root.into_owned());
+            }
+            Ok(document) => {
+                if let Some(found) = misspelled_kind(&document.root) {
+                    errors.mistake(&[&source], &found, style);
+                }
+            }
+            Err(found) => errors.mistake(&[&source], &found, style),
+        }
+    }
+    for root in shapes {
+        load_shape(&source, &root, style, loaded, errors);
+    }
+}
+
+/// `kind: Jobshape` would otherwise be a file that nobody judges by.
+fn misspelled_kind(root: &Node<'_>) -> Option<Mistake> {
+    let node = root.get("kind")?;
+    let kind = node.as_str()?;
+    let ours = root.get("apiVersion").and_then(Node::as_str).is_some_and(|v| v.starts_with("jobshape.dev/"));
+    let known = kind == "JobShapeTest";
+    (ours && !known).then(|| Mistake::new(node.at, format!("no kind `{kind}`")).help(format!("did you mean `{KIND}`?")))
+}
+
+fn load_shape(source: &Source, root: &Node<'static>, style: Style, loaded: &mut Vec<LoadedShape>, errors: &mut LoadErrors) {
+    let mut sources = vec![source.clone()];
+    let mut templates = vec![];
+    let before = errors.reports.len();
+    for (file, at) in template_files(root) {
+        match read_template(&files::beside(&source.name, &file)) {
+            Ok((text, node)) => {
+                sources.push(text);
+                templates.push(node);
+            }
+            Err(TemplateError::Unreadable(message)) => {
+                errors.mistake(&[source], &Mistake::new(at, message), style);
+            }
+            Err(TemplateError::Mistake(text, found)) => errors.mistake(&[&text], &found, style),
+        }
+    }
+    let result = Shape::load(root, &templates);
+    let texts: Vec<&Source> = sources.iter().collect();
+    match result {
+        Ok(shape) if errors.reports.len() == before => {
+            loaded.push(LoadedShape { shape, place: place(source, root.at), sources });
+        }
+        Ok(_) => {}
+        Err(mut mistakes) => {
+            // The labels that the server copies are compiled twice; so are their mistakes.
+            mistakes.sort_by_key(|m| (m.source, m.at));
+            mistakes.dedup();
+            for found in mistakes {
+                errors.mistake(&texts, &found, style);
+            }
+        }
+    }
+}
+
+enum TemplateError {
+    Unreadable(String),
+    Mistake(Source, Mistake),
+}
+
+fn read_template(name: &str) -> Result<(Source, Node<'static>), TemplateError> {
+    let source = files::read(name).map_err(TemplateError::Unreadable)?;
+    let mut found = documents(&source.text).map(|d| d.map(|d| d.root.into_owned())).collect::<Vec<_>>().into_iter();
+    match (found.next(), found.next()) {
+        (Some(Ok(root)), None) => Ok((source, root)),
+        (Some(Err(mistake)), _) => Err(TemplateError::Mistake(source, mistake)),
+        (None, _) => Err(TemplateError::Mistake(source, Mistake::new(NOWHERE, "the template file is empty"))),
+        (Some(Ok(_)), Some(second)) => {
+            let at = second.map_or_else(|m| m.at, |node| node.at);
+            Err(TemplateError::Mistake(
+                source,
+                Mistake::new(at, "a template file holds one document").help("put the others into files of their own"),
+            ))
+        }
+    }
+}

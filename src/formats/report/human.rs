@@ -1,0 +1,84 @@
+//! What `check` prints for people: each finding with the offending line, then a line a Job, then
+//! the counts.
+
+use crate::core::judge::VerdictKind;
+use crate::core::path::cut;
+use crate::core::shape::rule::Action;
+use crate::formats::report::judged::{JudgedJob, Summary};
+use crate::formats::report::refusal::finding_line;
+use crate::formats::report::snippet::{Mark, Severity, Style, mistake, report};
+use crate::formats::text::Source;
+
+/// The whole output.
+#[must_use]
+pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
+    let mut text = String::new();
+    for job in jobs {
+        findings(job, sources, style, &mut text);
+        text.push_str(&line(job));
+        text.push('\n');
+    }
+    text.push_str(&counts(&Summary::of(jobs)));
+    text.push('\n');
+    text
+}
+
+fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String) {
+    let Some(source) = sources.get(job.text) else { return };
+    if let Some(found) = &job.mistake {
+        text.push_str(&mistake(&[source], found, style));
+        text.push('\n');
+    }
+    let Some(shape) = &job.verdict.shape else { return };
+    for (finding, offset) in job.verdict.findings.findings.iter().zip(&job.offsets) {
+        let severity = if finding.action == Action::Enforce { Severity::Error } else { Severity::Warning };
+        let marks: Vec<Mark<'_>> = offset
+            .iter()
+            .map(|at| Mark { source, at: *at, label: if finding.expected.is_some() { "not this" } else { "" } })
+            .collect();
+        let title = match finding.action {
+            Action::Enforce => finding_line(shape, finding),
+            action => format!("{action}: {}", finding_line(shape, finding)),
+        };
+        text.push_str(&report(severity, &title, &marks, None, style));
+        text.push('\n');
+    }
+    let hidden = job.verdict.findings.count - job.verdict.findings.findings.len();
+    if hidden > 0 {
+        text.push_str(&format!("and {hidden} more findings in {}\n\n", job.source));
+    }
+}
+
+/// One Job on one line.
+fn line(job: &JudgedJob) -> String {
+    let mut what = job.kind.clone();
+    if !job.namespace.is_empty() || !job.name.is_empty() {
+        what.push_str(&format!(" {}/{}", cut(&job.namespace), cut(&job.name)));
+    }
+    let by = job.verdict.shape.as_ref().map(|s| format!("{} ({})", s.name, s.short_digest())).unwrap_or_default();
+    let reason = job.verdict.reason.as_deref().map(|r| format!(": {r}")).unwrap_or_default();
+    let count = job.verdict.findings.count;
+    let findings = match (count, job.verdict.findings.enforced) {
+        (0, _) => String::new(),
+        (1, _) => ", 1 finding".to_owned(),
+        (count, _) => format!(", {count} findings"),
+    };
+    let verdict = match job.verdict.kind {
+        VerdictKind::Allow => format!("admitted by {by}{findings}"),
+        VerdictKind::Deny => format!("refused by {by}{findings}{reason}"),
+        VerdictKind::Error => format!("could not be judged{reason}"),
+        VerdictKind::Ungoverned => format!("ungoverned{reason}"),
+    };
+    format!("{}: {what}: {verdict}", job.source)
+}
+
+fn counts(summary: &Summary) -> String {
+    let mut parts = vec![format!("{} admitted", summary.allow), format!("{} refused", summary.deny)];
+    if summary.error > 0 {
+        parts.push(format!("{} could not be judged", summary.error));
+    }
+    if summary.ungoverned > 0 {
+        parts.push(format!("{} ungoverned", summary.ungoverned));
+    }
+    parts.join(", ")
+}
