@@ -4,3 +4,4 @@ pub mod cli;
 pub mod files;
 pub mod serve;
 pub mod shapes;
+pub mod suites;

@@ -6,5 +6,6 @@ pub mod json;
 mod refused;
 pub mod report;
 pub mod review;
+pub mod suite;
 pub mod text;
 pub mod yaml;

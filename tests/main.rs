@@ -5,3 +5,4 @@ mod apiserver;
 mod harness;
 mod serve;
 mod tables;
+mod yaml;

@@ -132,7 +132,9 @@ mod tests {
 
     #[test]
     fn a_pointer_ends_where_the_document_does() {
-        let job = Node::from_json(&serde_json::json!({"metadata": {"labels": {"a.b/c~d": 1}}, "l": [{"x": 1}]}));
+        let job = Node::from_json(
+            &serde_json::json!({"metadata": {"labels": {"a.b/c~d": 1}}, "l": [{"x": 1}]}),
+        );
         let label = [Step::Key("metadata"), Step::Key("labels"), Step::Key("a.b/c~d")];
         assert_eq!(pointer_in(&label, &job), "/metadata/labels/a.b~1c~0d");
         let item = Step::Item { index: Some(0), key: Some("k".into()) };

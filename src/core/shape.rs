@@ -92,8 +92,14 @@ impl Shape {
         for (id, variable) in variables.iter() {
             if !used.contains(&id) {
                 mistakes.push(
-                    Mistake::new(variable.written_at, format!("the variable `{}` is never used", variable.name))
-                        .help(format!("the template has no `{}`; take it out, or name its places in `at`", variable.placeholder)),
+                    Mistake::new(
+                        variable.written_at,
+                        format!("the variable `{}` is never used", variable.name),
+                    )
+                    .help(format!(
+                        "the template has no `{}`; take it out, or name its places in `at`",
+                        variable.placeholder
+                    )),
                 );
             }
         }
@@ -106,7 +112,11 @@ impl Shape {
             namespaces: document.namespaces,
             operations: document.operations,
             rules: document.rules.into_iter().map(|r| r.rule).collect(),
-            unpinned: document.unpinned.into_iter().map(|u| (u.place.selector.text, u.reason)).collect(),
+            unpinned: document
+                .unpinned
+                .into_iter()
+                .map(|u| (u.place.selector.text, u.reason))
+                .collect(),
             literals: document.literals,
             variables,
             tree,
@@ -142,8 +152,14 @@ impl Shape {
             .into_iter()
             .map(|finding| {
                 let at = finding.template_at.unwrap_or(self.template.at);
-                Mistake::new(at, format!("the shape refuses its own template at {}: {}", finding.path, finding.message))
-                    .source(source)
+                Mistake::new(
+                    at,
+                    format!(
+                        "the shape refuses its own template at {}: {}",
+                        finding.path, finding.message
+                    ),
+                )
+                .source(source)
             })
             .collect())
     }
@@ -153,7 +169,10 @@ fn check_kind(template: &Node<'_>, source: usize, mistakes: &mut Vec<Mistake>) {
     let word = |key: &str| template.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
     let at = |key: &str| template.get(key).map_or(template.at, |n| n.at);
     if !matches!(template.value, Value::Map(_)) {
-        mistakes.push(Mistake::new(template.at, format!("a template is a Job, not {}", template.kind())).source(source));
+        mistakes.push(
+            Mistake::new(template.at, format!("a template is a Job, not {}", template.kind()))
+                .source(source),
+        );
     } else if word("kind") == "CronJob" {
         mistakes.push(
             Mistake::new(at("kind"), "a CronJob template is not supported yet")

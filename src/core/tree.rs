@@ -80,7 +80,10 @@ impl Number {
             return Number::Float(float);
         }
         if float.abs() <= EXACT {
-            #[expect(clippy::cast_possible_truncation, reason = "checked to be in range and whole")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "checked to be in range and whole"
+            )]
             return Number::Int(float as i64);
         }
         let digits = float.to_string();

@@ -35,7 +35,8 @@ pub fn expand(path: &str) -> Result<Vec<String>, String> {
     for entry in walk.into_iter().filter_entry(visible) {
         let entry = entry.map_err(|error| format!("{path}: {error}"))?;
         let name = entry.path();
-        let known = name.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
+        let known =
+            name.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
         if entry.file_type().is_file() && known {
             match name.to_str() {
                 Some(name) => files.push(name.to_owned()),
@@ -57,14 +58,22 @@ pub fn read(name: &str) -> Result<Source, String> {
     let mut bytes = vec![];
     let limit = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX) + 1;
     if name == STDIN {
-        std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map_err(|error| format!("{name}: {}", why(&error)))?;
+        std::io::stdin()
+            .lock()
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|error| format!("{name}: {}", why(&error)))?;
     } else {
         let file = std::fs::File::open(name).map_err(|error| format!("{name}: {}", why(&error)))?;
         let size = file.metadata().map(|m| m.len()).unwrap_or(0);
         if size >= limit {
-            return Err(format!("{name}: the file has {size} bytes, and at most {MAX_TEXT} (64 MiB) are read; split it into several files"));
+            return Err(format!(
+                "{name}: the file has {size} bytes, and at most {MAX_TEXT} (64 MiB) are read; split it into several files"
+            ));
         }
-        file.take(limit).read_to_end(&mut bytes).map_err(|error| format!("{name}: {}", why(&error)))?;
+        file.take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|error| format!("{name}: {}", why(&error)))?;
     }
     Source::from_bytes(name, bytes).map_err(|error| format!("{name}: {error}"))
 }
@@ -74,7 +83,9 @@ pub fn read(name: &str) -> Result<Source, String> {
 pub fn beside(file: &str, relative: &str) -> String {
     let parent = if file == STDIN { None } else { Path::new(file).parent() };
     match parent {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.join(relative).to_string_lossy().into_owned(),
+        Some(parent) if !parent.as_os_str().is_empty() => {
+            parent.join(relative).to_string_lossy().into_owned()
+        }
         _ => relative.to_owned(),
     }
 }

@@ -108,12 +108,23 @@ fn load_file(file: &str, style: Style, loaded: &mut Vec<LoadedShape>, errors: &m
 fn misspelled_kind(root: &Node<'_>) -> Option<Mistake> {
     let node = root.get("kind")?;
     let kind = node.as_str()?;
-    let ours = root.get("apiVersion").and_then(Node::as_str).is_some_and(|v| v.starts_with("jobshape.dev/"));
+    let ours = root
+        .get("apiVersion")
+        .and_then(Node::as_str)
+        .is_some_and(|v| v.starts_with("jobshape.dev/"));
     let known = kind == "JobShapeTest";
-    (ours && !known).then(|| Mistake::new(node.at, format!("no kind `{kind}`")).help(format!("did you mean `{KIND}`?")))
+    (ours && !known).then(|| {
+        Mistake::new(node.at, format!("no kind `{kind}`")).help(format!("did you mean `{KIND}`?"))
+    })
 }
 
-fn load_shape(source: &Source, root: &Node<'static>, style: Style, loaded: &mut Vec<LoadedShape>, errors: &mut LoadErrors) {
+fn load_shape(
+    source: &Source,
+    root: &Node<'static>,
+    style: Style,
+    loaded: &mut Vec<LoadedShape>,
+    errors: &mut LoadErrors,
+) {
     let mut sources = vec![source.clone()];
     let mut templates = vec![];
     let before = errors.reports.len();
@@ -149,21 +160,28 @@ fn load_shape(source: &Source, root: &Node<'static>, style: Style, loaded: &mut 
 
 enum TemplateError {
     Unreadable(String),
-    Mistake(Source, Mistake),
+    Mistake(Box<Source>, Mistake),
 }
 
 fn read_template(name: &str) -> Result<(Source, Node<'static>), TemplateError> {
     let source = files::read(name).map_err(TemplateError::Unreadable)?;
-    let mut found = documents(&source.text).map(|d| d.map(|d| d.root.into_owned())).collect::<Vec<_>>().into_iter();
+    let mut found = documents(&source.text)
+        .map(|d| d.map(|d| d.root.into_owned()))
+        .collect::<Vec<_>>()
+        .into_iter();
     match (found.next(), found.next()) {
         (Some(Ok(root)), None) => Ok((source, root)),
-        (Some(Err(mistake)), _) => Err(TemplateError::Mistake(source, mistake)),
-        (None, _) => Err(TemplateError::Mistake(source, Mistake::new(NOWHERE, "the template file is empty"))),
+        (Some(Err(mistake)), _) => Err(TemplateError::Mistake(Box::new(source), mistake)),
+        (None, _) => Err(TemplateError::Mistake(
+            Box::new(source),
+            Mistake::new(NOWHERE, "the template file is empty"),
+        )),
         (Some(Ok(_)), Some(second)) => {
             let at = second.map_or_else(|m| m.at, |node| node.at);
             Err(TemplateError::Mistake(
-                source,
-                Mistake::new(at, "a template file holds one document").help("put the others into files of their own"),
+                Box::new(source),
+                Mistake::new(at, "a template file holds one document")
+                    .help("put the others into files of their own"),
             ))
         }
     }

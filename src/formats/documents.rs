@@ -116,8 +116,11 @@ pub fn objects_of<'a>(
 
 fn not_an_object(node: &Node<'_>, json: Option<Part<'_>>) -> Mistake {
     let at = json.map_or(node.at, |part| part.at);
-    Mistake::new(at, format!("expected a Kubernetes object, that is a map, and found {}", node.kind()))
-        .help("begin each document with `apiVersion` and `kind`")
+    Mistake::new(
+        at,
+        format!("expected a Kubernetes object, that is a map, and found {}", node.kind()),
+    )
+    .help("begin each document with `apiVersion` and `kind`")
 }
 
 fn is_map(node: &Node<'_>) -> bool {

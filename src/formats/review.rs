@@ -95,7 +95,9 @@ pub fn answer(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
 /// Why it cannot be decided.
 pub fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, String> {
     let kind = incoming.kind.kind.as_ref();
-    let judged = incoming.kind.group == "batch" && incoming.kind.version == "v1" && matches!(kind, "Job" | "CronJob");
+    let judged = incoming.kind.group == "batch"
+        && incoming.kind.version == "v1"
+        && matches!(kind, "Job" | "CronJob");
     if !judged || !incoming.sub_resource.is_empty() {
         let what = if incoming.sub_resource.is_empty() {
             cut(kind)
@@ -104,7 +106,8 @@ pub fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, Strin
         };
         return Err(format!("jobshape judges Jobs and CronJobs; the configuration sends {what}"));
     }
-    let operation = [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == incoming.operation);
+    let operation =
+        [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == incoming.operation);
     let Some(operation) = operation else {
         let what = cut(&incoming.operation);
         return Err(format!("jobshape judges CREATE and UPDATE; the configuration sends {what}"));
@@ -119,11 +122,17 @@ pub fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, Strin
         let request = Request { kind, namespace: &incoming.namespace, operation, object: &nothing };
         return Ok(shapes.judge(&request));
     }
-    let object = read(object.get(), Skip::Job, Duplicates::Keep).map_err(|m| format!("the object cannot be read: {m}"))?;
+    let object = read(object.get(), Skip::Job, Duplicates::Keep)
+        .map_err(|m| format!("the object cannot be read: {m}"))?;
     Ok(shapes.judge(&Request { kind, namespace: &incoming.namespace, operation, object: &object }))
 }
 
-fn answer_verdict(shapes: &Shapes, entrance: Entrance, incoming: &Incoming<'_>, verdict: &Verdict) -> Answer {
+fn answer_verdict(
+    shapes: &Shapes,
+    entrance: Entrance,
+    incoming: &Incoming<'_>,
+    verdict: &Verdict,
+) -> Answer {
     let unnamed = shapes.of_namespace(&incoming.namespace).is_none();
     let refused = match verdict.kind {
         VerdictKind::Deny => true,
@@ -152,7 +161,8 @@ fn answer_verdict(shapes: &Shapes, entrance: Entrance, incoming: &Incoming<'_>, 
     let mut annotations = serde_json::Map::new();
     annotations.insert("verdict".into(), verdict.kind.word().into());
     if let Some(shape) = &verdict.shape {
-        annotations.insert("shape".into(), format!("{} ({})", shape.name, shape.short_digest()).into());
+        annotations
+            .insert("shape".into(), format!("{} ({})", shape.name, shape.short_digest()).into());
     }
     if let Some(text) = refusal::findings_of(verdict, Action::Audit) {
         annotations.insert("audit-findings".into(), text.into());

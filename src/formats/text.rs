@@ -91,10 +91,7 @@ impl Source {
     /// # Errors
     ///
     /// [`Unreadable::TooLarge`].
-    pub fn from_text(
-        name: impl Into<String>,
-        text: impl Into<String>,
-    ) -> Result<Self, Unreadable> {
+    pub fn from_text(name: impl Into<String>, text: impl Into<String>) -> Result<Self, Unreadable> {
         Source::from_bytes(name, text.into().into_bytes())
     }
 
@@ -226,9 +223,6 @@ mod tests {
         assert_eq!(read(b"ab\xffc"), Unreadable::NotUtf8 { at: 2 });
         assert_eq!(read(b"\xff\xfea\0"), Unreadable::Utf16);
         assert_eq!(read(b"\xfe\xff\0a"), Unreadable::Utf16);
-        assert_eq!(
-            read(&vec![b' '; MAX_TEXT + 1]),
-            Unreadable::TooLarge { size: MAX_TEXT + 1 }
-        );
+        assert_eq!(read(&vec![b' '; MAX_TEXT + 1]), Unreadable::TooLarge { size: MAX_TEXT + 1 });
     }
 }

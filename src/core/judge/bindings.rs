@@ -38,7 +38,10 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                     if !fixed.same(setting) {
                         let first_path = self.tree.path(*at);
                         self.walk_to(*node);
-                        self.deviation(*node, &Deviation::Disagrees { variable: *variable, first: &first_path });
+                        self.deviation(
+                            *node,
+                            &Deviation::Disagrees { variable: *variable, first: &first_path },
+                        );
                         self.path.clear();
                     }
                 }
@@ -82,6 +85,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     fn index_of(&self, list: NodeId, key: &str, job: Option<&Node<'_>>) -> Option<usize> {
         let Kind::List(list) = self.tree.node(list).kind else { return None };
         let list = self.api.list(list);
-        job?.items().iter().position(|item| item_key(self.api, list, item).is_some_and(|k| k == key))
+        job?.items()
+            .iter()
+            .position(|item| item_key(self.api, list, item).is_some_and(|k| k == key))
     }
 }

@@ -121,10 +121,20 @@ impl Deviation<'_> {
                 Want::Pattern(pattern) => pattern_differs(shape, pattern, found, *mismatch),
                 _ => differs(expected.as_deref()),
             },
-            Deviation::WrongType(found) => format!("{} is expected here, not {found}", kind_word(node)),
+            Deviation::WrongType(found) => {
+                let expected = kind_word(node);
+                let unquoted = expected == "a string"
+                    && matches!(*found, "an integer" | "a number" | "a boolean");
+                let fix = if unquoted { ": put it in quotes" } else { "" };
+                format!("{expected} is expected here, not {found}{fix}")
+            }
             Deviation::Constraint { variable, value } => {
                 let variable = shape.variables.get(*variable);
-                let mut text = format!("the value of `{}` is not {}", variable.name, variable.constraint.describe());
+                let mut text = format!(
+                    "the value of `{}` is not {}",
+                    variable.name,
+                    variable.constraint.describe()
+                );
                 if let Some(note) = value.and_then(note_on) {
                     text.push_str(&format!("; it {note}"));
                 }
@@ -132,16 +142,24 @@ impl Deviation<'_> {
             }
             Deviation::NotOfType { variable, found } => {
                 let variable = shape.variables.get(*variable);
-                format!("the value of `{}` is {found}, not {}", variable.name, variable.constraint.describe())
+                format!(
+                    "the value of `{}` is {found}, not {}",
+                    variable.name,
+                    variable.constraint.describe()
+                )
             }
             Deviation::Disagrees { variable, first } => {
-                format!("`{}` has another value here than at {first}", shape.variables.get(*variable).name)
+                format!(
+                    "`{}` has another value here than at {first}",
+                    shape.variables.get(*variable).name
+                )
             }
             Deviation::Expansion => {
                 "a variable's value takes part in `$(…)`, which the kubelet would expand".to_owned()
             }
             Deviation::Selector => {
-                "the selector is not exactly the one that the server generates for this Job".to_owned()
+                "the selector is not exactly the one that the server generates for this Job"
+                    .to_owned()
             }
             Deviation::GeneratedName => {
                 "the name is not the template's generateName followed by five characters".to_owned()
@@ -222,7 +240,8 @@ fn expected(shape: &Shape, node: &CompiledNode) -> Option<String> {
 }
 
 fn quoted(text: &str) -> Option<String> {
-    let short = text.chars().count() <= SHOWN && !text.contains(|c: char| c.is_control() || c == '`');
+    let short =
+        text.chars().count() <= SHOWN && !text.contains(|c: char| c.is_control() || c == '`');
     short.then(|| format!("`{text}`"))
 }
 
@@ -250,7 +269,10 @@ fn note_on(value: &str) -> Option<String> {
 /// Two strings that differ: the template's whole if it is short, or its text where they part.
 fn text_differs(want: &str, found: &str) -> String {
     if found.strip_suffix('\n') == Some(want) {
-        return format!("only differs by a newline at the end{}, which the template has not", place(found, want.len()));
+        return format!(
+            "only differs by a newline at the end{}, which the template has not",
+            place(found, want.len())
+        );
     }
     if want.strip_suffix('\n') == Some(found) {
         return "only differs by the newline at the end, which the template has".to_owned();
@@ -271,14 +293,22 @@ fn place(text: &str, at: usize) -> String {
     let before = &text[..at];
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
-    if text.contains('\n') { format!(" at line {line}, column {column}") } else { format!(" at column {column}") }
+    if text.contains('\n') {
+        format!(" at line {line}, column {column}")
+    } else {
+        format!(" at column {column}")
+    }
 }
 
 /// The template's text from `at`, at most to the end of its line.
 fn text_at(want: &str, at: usize) -> String {
     let rest: String = want[at..].lines().next().unwrap_or("").chars().take(40).collect();
     if rest.is_empty() {
-        let ends = if at >= want.len() { "the template's text ends there" } else { "the template's line ends there" };
+        let ends = if at >= want.len() {
+            "the template's text ends there"
+        } else {
+            "the template's line ends there"
+        };
         return ends.to_owned();
     }
     let mut line = String::new();
@@ -288,7 +318,12 @@ fn text_at(want: &str, at: usize) -> String {
     format!("the template has `{line}` there")
 }
 
-fn pattern_differs(shape: &Shape, pattern: &TextPattern, found: &str, mismatch: Mismatch) -> String {
+fn pattern_differs(
+    shape: &Shape,
+    pattern: &TextPattern,
+    found: &str,
+    mismatch: Mismatch,
+) -> String {
     let whole = with_names(shape, pattern);
     if mismatch.piece == pattern.pieces.len() && found[mismatch.at..] == *"\n" {
         return "only differs by a newline at the end, which the template has not".to_owned();
@@ -297,7 +332,9 @@ fn pattern_differs(shape: &Shape, pattern: &TextPattern, found: &str, mismatch: 
         return format!("the template has {quoted} here");
     }
     let there = match pattern.pieces.get(mismatch.piece) {
-        Some(Piece::Variable(id, _)) => format!("`{}` is expected there", shape.variables.get(*id).name),
+        Some(Piece::Variable(id, _)) => {
+            format!("`{}` is expected there", shape.variables.get(*id).name)
+        }
         Some(Piece::Literal(literal)) => {
             let shown: String = literal.lines().next().unwrap_or("").chars().take(40).collect();
             format!("the template's text there is `{shown}`")

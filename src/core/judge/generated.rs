@@ -17,7 +17,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             return self.api.is_server_owned("Job", key);
         }
         if id == generated.metadata {
-            return self.api.is_server_owned("Job.metadata", key);
+            return self.api.is_server_owned("Job.metadata", key)
+                || (generated.name && key == "name");
         }
         if id == generated.pod_spec {
             return key == "serviceAccount";
@@ -29,14 +30,18 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 
     /// Fields that are more than a comparison; whether `id` was one of them.
-    pub(super) fn is_special(&mut self, id: NodeId, job: Option<&'j Node<'j>>, parent: &'j Node<'j>) -> bool {
+    pub(super) fn is_special(
+        &mut self,
+        id: NodeId,
+        job: Option<&'j Node<'j>>,
+        parent: &'j Node<'j>,
+    ) -> bool {
         let generated = &self.shape.generated;
         let node = self.tree.node(id);
         let crate::core::shape::compiled::Name::Key(key) = &node.name else { return false };
         if node.parent == generated.metadata {
             match key.as_str() {
                 "labels" => self.job_labels(id, job),
-                "name" if generated.name => {}
                 "namespace" => self.namespace_field(id, job),
                 _ => return false,
             }
@@ -59,9 +64,13 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.extra_metadata(id, job);
         } else if id == generated.spec && generated.labels && id != Compiled::ROOT {
             self.selector(id, job);
-        } else if id == generated.pod_spec && id != Compiled::ROOT && self.tree.child(id, "serviceAccountName").is_none() {
+        } else if id == generated.pod_spec
+            && id != Compiled::ROOT
+            && self.tree.child(id, "serviceAccountName").is_none()
+        {
             // The template has no service account; the deprecated spelling is one too.
-            let named = job.get("serviceAccountName").and_then(Node::as_str).is_some_and(|t| !t.is_empty());
+            let named =
+                job.get("serviceAccountName").and_then(Node::as_str).is_some_and(|t| !t.is_empty());
             if !named
                 && let Some(twin) = job.get("serviceAccount")
                 && twin.as_str() != Some("")
@@ -75,11 +84,19 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 
     fn uid(&self) -> Option<&'j str> {
-        self.job.get("metadata").and_then(|m| m.get("uid")).and_then(Node::as_str).filter(|t| !t.is_empty())
+        self.job
+            .get("metadata")
+            .and_then(|m| m.get("uid"))
+            .and_then(Node::as_str)
+            .filter(|t| !t.is_empty())
     }
 
     fn name(&self) -> Option<&'j str> {
-        self.job.get("metadata").and_then(|m| m.get("name")).and_then(Node::as_str).filter(|t| !t.is_empty())
+        self.job
+            .get("metadata")
+            .and_then(|m| m.get("name"))
+            .and_then(Node::as_str)
+            .filter(|t| !t.is_empty())
     }
 
     /// Whether a label is one that the server generates, with the value it generates.
@@ -154,14 +171,25 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             return;
         }
         let node = self.tree.node(id);
-        let others: Vec<&'j Entry<'j>> = found.iter().filter(|e| !self.is_generated_label(e)).collect();
-        match (&node.want, others.is_empty(), job) {
-            (Want::Nothing, true, _) => {}
-            (Want::Nothing, false, Some(job)) => self.extra(id, job),
-            (Want::Nothing, false, None) => {}
-            (_, true, _) if node.optional || self.accepts(id, &EMPTY_MAP) => {}
-            (_, true, _) => self.deviation(id, &Deviation::Missing { filled: None }),
-            (_, false, _) => self.entries(id, &others),
+        let copied =
+            self.shape.generated.labels_copied && node.parent == self.shape.generated.metadata;
+        let others: Vec<&'j Entry<'j>> =
+            found.iter().filter(|e| !self.is_generated_label(e)).collect();
+        match (&node.want, others.is_empty()) {
+            (Want::Nothing, true) => {}
+            // One finding a label: the keys say what tried to get in.
+            (Want::Nothing, false) => self.entries(id, &others, false),
+            (_, true) if node.optional || copied || self.accepts(id, &EMPTY_MAP) => {}
+            (_, true) => self.deviation(id, &Deviation::Missing { filled: None }),
+            // A template without Job labels accepts none of the copied ones, or all of them.
+            (_, false) => {
+                let any_copied = others.iter().any(|e| {
+                    node.children
+                        .iter()
+                        .any(|(key, child)| *key == e.key && self.tree.node(*child).at != u32::MAX)
+                });
+                self.entries(id, &others, !copied || any_copied);
+            }
         }
     }
 
@@ -190,7 +218,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.push(Step::Key("selector"));
             match self.tree.child(spec, "selector") {
                 Some(node) => self.deviation(node, &Deviation::Selector),
-                None => self.report(spec, self.tree.node(spec).claims.value, None, &Deviation::Selector),
+                None => {
+                    self.report(spec, self.tree.node(spec).claims.value, None, &Deviation::Selector)
+                }
             }
             self.path.pop();
         }
@@ -236,7 +266,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 
     /// Both spellings of the service account are one value; `serviceAccountName` wins.
-    fn service_account(&mut self, id: NodeId, job: Option<&'j Node<'j>>, parent: &'j Node<'j>) -> bool {
+    fn service_account(
+        &mut self,
+        id: NodeId,
+        job: Option<&'j Node<'j>>,
+        parent: &'j Node<'j>,
+    ) -> bool {
         let named = job.is_some_and(|j| j.as_str() != Some("") && j.value != Value::Null);
         match parent.get("serviceAccount") {
             Some(twin) if !named && twin.as_str() != Some("") && twin.value != Value::Null => {

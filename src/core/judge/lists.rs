@@ -14,18 +14,20 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A map with free keys.
     pub(super) fn map(&mut self, id: NodeId, job: &'j Node<'j>) {
         let entries: Vec<&'j Entry<'j>> = job.entries().iter().collect();
-        self.entries(id, &entries);
+        self.entries(id, &entries, true);
     }
 
-    /// The entries of a map.
-    pub(super) fn entries(&mut self, id: NodeId, entries: &[&'j Entry<'j>]) {
+    /// The entries of a map; `all`: and those of the template that are not among them.
+    pub(super) fn entries(&mut self, id: NodeId, entries: &[&'j Entry<'j>], all: bool) {
         let node = self.tree.node(id);
         let mut seen = vec![false; node.children.len()];
         let mut next = 0;
         for entry in entries {
             self.path.push(Step::Key(&entry.key));
             match position(&node.children, &entry.key, next) {
-                Some(index) if seen[index] => self.deviation(node.children[index].1, &Deviation::Duplicate),
+                Some(index) if seen[index] => {
+                    self.deviation(node.children[index].1, &Deviation::Duplicate)
+                }
                 Some(index) => {
                     seen[index] = true;
                     next = index + 1;
@@ -37,7 +39,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.pop();
         }
         for (index, (key, child)) in node.children.iter().enumerate() {
-            if !seen[index] {
+            if all && !seen[index] {
                 self.path.push(Step::Key(key));
                 self.missing_entry(*child);
                 self.path.pop();
@@ -76,7 +78,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A list.
     pub(super) fn list(&mut self, id: NodeId, job: &'j Node<'j>) {
         match self.tree.node(id).kind {
-            Kind::List(list) if self.api.list(list).is_keyed() => self.keyed(id, self.api.list(list), job),
+            Kind::List(list) if self.api.list(list).is_keyed() => {
+                self.keyed(id, self.api.list(list), job)
+            }
             _ => self.ordered(id, job),
         }
     }
@@ -114,7 +118,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             match position(&node.items, &key, next) {
                 Some(found) => {
                     let (name, child) = &node.items[found];
-                    self.path.push(Step::Item { index: Some(index), key: Some(Cow::Borrowed(name)) });
+                    self.path
+                        .push(Step::Item { index: Some(index), key: Some(Cow::Borrowed(name)) });
                     if seen[found] {
                         self.deviation(*child, &Deviation::Duplicate);
                     } else {
@@ -141,23 +146,26 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                 self.path.pop();
             }
         }
-        if !in_order && (list.ordered || (list.ordered_by_expansion && self.holds_expansion(node, job))) {
+        if !in_order
+            && (list.ordered || (list.ordered_by_expansion && self.holds_expansion(node, job)))
+        {
             self.deviation(id, &Deviation::Order { by_expansion: !list.ordered });
         }
     }
 
     /// Whether any value of the list, in the template or in the Job, holds `$(`.
     fn holds_expansion(&self, node: &CompiledNode, job: &Node<'_>) -> bool {
-        let in_job = job
-            .items()
-            .iter()
-            .any(|item| item.get("value").and_then(Node::as_str).is_some_and(|text| text.contains("$(")));
+        let in_job = job.items().iter().any(|item| {
+            item.get("value").and_then(Node::as_str).is_some_and(|text| text.contains("$("))
+        });
         in_job
             || node.items.iter().any(|(_, id)| {
-                self.tree.child(*id, "value").is_some_and(|value| match &self.tree.node(value).want {
-                    Want::Text(text) => text.contains("$("),
-                    Want::Pattern(pattern) => pattern.fill(|_| String::new()).contains("$("),
-                    _ => false,
+                self.tree.child(*id, "value").is_some_and(|value| {
+                    match &self.tree.node(value).want {
+                        Want::Text(text) => text.contains("$("),
+                        Want::Pattern(pattern) => pattern.fill(|_| String::new()).contains("$("),
+                        _ => false,
+                    }
                 })
             })
     }

@@ -10,7 +10,12 @@ use crate::core::tree::{Node, Value};
 
 impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// The strongest rule that claims something which `job`, extra at `id`, holds.
-    pub(super) fn raised_by_extra(&self, rule: RuleId, id: NodeId, job: &Node<'_>) -> Option<RuleId> {
+    pub(super) fn raised_by_extra(
+        &self,
+        rule: RuleId,
+        id: NodeId,
+        job: &Node<'_>,
+    ) -> Option<RuleId> {
         let mut strongest = rule;
         self.claimed_in_job(id, job, &mut strongest);
         (strongest != rule).then_some(strongest)
@@ -39,14 +44,21 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         self.consider(id, strongest);
         let node = self.tree.node(id);
         for entry in job.entries() {
-            let child = node.children.iter().find(|(key, _)| *key == entry.key).map(|(_, id)| *id).or(node.any);
+            let child = node
+                .children
+                .iter()
+                .find(|(key, _)| *key == entry.key)
+                .map(|(_, id)| *id)
+                .or(node.any);
             if let Some(child) = child {
                 self.claimed_in_job(child, &entry.node, strongest);
             }
         }
         for (index, item) in job.items().iter().enumerate() {
             let key = match node.kind {
-                Kind::List(list) if self.api.list(list).is_keyed() => item_key(self.api, self.api.list(list), item),
+                Kind::List(list) if self.api.list(list).is_keyed() => {
+                    item_key(self.api, self.api.list(list), item)
+                }
                 _ => None,
             };
             let child = match key {

@@ -14,7 +14,13 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A field whose default depends on its siblings. The template's default follows the values
     /// that the Job has in variable, optional and unpinned places; if a neighbour itself
     /// deviates, only that is reported.
-    pub(super) fn sibling(&mut self, id: NodeId, rule: SiblingRule, job: Option<&'j Node<'j>>, parent: &'j Node<'j>) {
+    pub(super) fn sibling(
+        &mut self,
+        id: NodeId,
+        rule: SiblingRule,
+        job: Option<&'j Node<'j>>,
+        parent: &'j Node<'j>,
+    ) {
         let node = self.tree.node(id);
         let of_job = OfJob { api: self.api, kind: self.tree.node(node.parent).kind, job: parent };
         let of_template = OfTemplate { tree: self.tree, parent: node.parent, job: &of_job };
@@ -41,14 +47,17 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             Some(job) => is_filled(&in_job, job),
             None => true,
         };
-        let expected_default = left_out || filled_node(&in_template).is_some_and(|filled| self.accepts(id, &filled));
+        let expected_default =
+            left_out || filled_node(&in_template).is_some_and(|filled| self.accepts(id, &filled));
         if follows && expected_default && self.neighbour_deviates(node, rule, parent) {
             return;
         }
         let deviation = match (job, left_out) {
             (Some(job), _) => Deviation::NotTheDefault { default: &in_template, found: job.kind() },
             (None, true) => Deviation::OtherDefault { template: &in_template, job: &in_job },
-            (None, false) => Deviation::Missing { filled: filled_node(&in_job).map(|n| n.to_json().to_string()) },
+            (None, false) => {
+                Deviation::Missing { filled: filled_node(&in_job).map(|n| n.to_json().to_string()) }
+            }
         };
         self.deviation(id, &deviation);
     }
@@ -74,12 +83,19 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 
     /// Whether one of the siblings that the rule looks at deviates by itself.
-    fn neighbour_deviates(&self, node: &CompiledNode, rule: SiblingRule, parent: &'j Node<'j>) -> bool {
+    fn neighbour_deviates(
+        &self,
+        node: &CompiledNode,
+        rule: SiblingRule,
+        parent: &'j Node<'j>,
+    ) -> bool {
         let siblings = &self.tree.node(node.parent).children;
         if rule.looks_at().is_empty() {
             // Any field may be the neighbour: one that only the Job has is reported by itself.
             return parent.entries().iter().any(|e| {
-                e.key != "name" && e.node.value != Value::Null && !siblings.iter().any(|(key, _)| *key == e.key)
+                e.key != "name"
+                    && e.node.value != Value::Null
+                    && !siblings.iter().any(|(key, _)| *key == e.key)
             });
         }
         rule.looks_at().iter().any(|name| match siblings.iter().find(|(key, _)| key == name) {
@@ -94,13 +110,11 @@ fn is_filled(filled: &Filled, job: &Node<'_>) -> bool {
     match (filled, &job.value) {
         (Filled::Int(int), Value::Number(Number::Int(found))) => int == found,
         (Filled::Text(text), Value::String(found)) => text == found,
-        (Filled::EmptyStruct, Value::Map(entries)) => {
-            entries.iter().all(|e| match &e.node.value {
-                Value::Null => true,
-                Value::String(text) => text.is_empty() && e.key == "medium",
-                _ => false,
-            })
-        }
+        (Filled::EmptyStruct, Value::Map(entries)) => entries.iter().all(|e| match &e.node.value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty() && e.key == "medium",
+            _ => false,
+        }),
         _ => false,
     }
 }
@@ -134,7 +148,10 @@ impl Siblings for OfJob<'_> {
     }
 
     fn any_but(&self, name: &str) -> bool {
-        self.job.entries().iter().any(|e| e.key != name && e.key != "emptyDir" && self.is_set(&e.key))
+        self.job
+            .entries()
+            .iter()
+            .any(|e| e.key != name && e.key != "emptyDir" && self.is_set(&e.key))
     }
 }
 

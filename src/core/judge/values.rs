@@ -70,7 +70,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         };
         match setting {
             None => self.deviation(id, &Deviation::NotOfType { variable, found: job.kind() }),
-            Some(setting) if constraint.accepts(&setting) => self.bindings.add(variable, id, setting),
+            Some(setting) if constraint.accepts(&setting) => {
+                self.bindings.add(variable, id, setting)
+            }
             Some(_) => self.deviation(id, &Deviation::Constraint { variable, value: job.as_str() }),
         }
     }

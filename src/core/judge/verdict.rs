@@ -81,7 +81,9 @@ impl Shapes {
             }
             let shape = Arc::new(shape);
             for namespace in &shape.namespaces {
-                if let Some(other) = together.by_namespace.insert(namespace.clone(), Arc::clone(&shape)) {
+                if let Some(other) =
+                    together.by_namespace.insert(namespace.clone(), Arc::clone(&shape))
+                {
                     return Err((
                         index,
                         format!(
@@ -116,13 +118,25 @@ impl Shapes {
                 kind: VerdictKind::Ungoverned,
                 shape: None,
                 findings: Findings::default(),
-                reason: Some(format!("no shape governs namespace `{}`", crate::core::path::cut(request.namespace))),
+                reason: Some(format!(
+                    "no shape governs namespace `{}`",
+                    crate::core::path::cut(request.namespace)
+                )),
             };
         };
-        let found = |kind, findings, reason| Verdict { kind, shape: Some(Arc::clone(shape)), findings, reason };
+        let found = |kind, findings, reason| Verdict {
+            kind,
+            shape: Some(Arc::clone(shape)),
+            findings,
+            reason,
+        };
         if !shape.operations.contains(&request.operation) {
-            let reason = format!("the shape `{}` does not judge {}", shape.name, request.operation.word());
-            return Verdict { shape: None, ..found(VerdictKind::Ungoverned, Findings::default(), Some(reason)) };
+            let reason =
+                format!("the shape `{}` does not judge {}", shape.name, request.operation.word());
+            return Verdict {
+                shape: None,
+                ..found(VerdictKind::Ungoverned, Findings::default(), Some(reason))
+            };
         }
         if request.kind == "CronJob" {
             let reason = format!(

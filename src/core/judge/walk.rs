@@ -14,7 +14,8 @@ use crate::core::shape::rule::{Action, RuleId};
 use crate::core::tree::{Node, Number, Value};
 
 // The zeros of the kinds: what a null inside a list is stored as, and what an absent field means.
-pub(super) static EMPTY_TEXT: Node<'static> = Node { value: Value::String(Cow::Borrowed("")), at: u32::MAX };
+pub(super) static EMPTY_TEXT: Node<'static> =
+    Node { value: Value::String(Cow::Borrowed("")), at: u32::MAX };
 pub(super) static ZERO: Node<'static> = Node { value: Value::Number(Number::Int(0)), at: u32::MAX };
 static FALSE: Node<'static> = Node { value: Value::Bool(false), at: u32::MAX };
 pub(super) static EMPTY_MAP: Node<'static> = Node { value: Value::Map(Vec::new()), at: u32::MAX };
@@ -103,7 +104,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             }
             self.path.push(Step::Key(&entry.key));
             match position(&node.children, &entry.key, next) {
-                Some(index) if seen[index] => self.deviation(node.children[index].1, &Deviation::Duplicate),
+                Some(index) if seen[index] => {
+                    self.deviation(node.children[index].1, &Deviation::Duplicate)
+                }
                 Some(index) => {
                     seen[index] = true;
                     next = index + 1;
@@ -219,8 +222,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     pub(super) fn extra(&mut self, id: NodeId, job: &Node<'_>) {
         let node = self.tree.node(id);
         let rule = match (&node.name, node.kind) {
-            (crate::core::shape::compiled::Name::Key(_), Kind::List(_) | Kind::Map(_)) => node.claims.list,
-            (crate::core::shape::compiled::Name::Key(_), _) if !self.is_in_map(node) => node.claims.value,
+            (crate::core::shape::compiled::Name::Key(_), Kind::List(_) | Kind::Map(_)) => {
+                node.claims.list
+            }
+            (crate::core::shape::compiled::Name::Key(_), _) if !self.is_in_map(node) => {
+                node.claims.value
+            }
             _ => node.claims.entry,
         };
         let means_absent = self.means_absent(node, job);
@@ -235,7 +242,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     fn means_absent(&self, node: &CompiledNode, job: &Node<'_>) -> bool {
         let crate::core::shape::compiled::Name::Key(key) = &node.name else { return false };
         let field = self.api.field(self.tree.node(node.parent).kind, key);
-        field.and_then(|f| f.means_absent.as_ref()).is_some_and(|json| Node::from_json(json).value == job.value)
+        field
+            .and_then(|f| f.means_absent.as_ref())
+            .is_some_and(|json| Node::from_json(json).value == job.value)
     }
 
     /// Something that the template does not have, where the compiled tree has no node either.
@@ -245,8 +254,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         field: Option<&'static crate::core::kubernetes::api::Field>,
         job: &Node<'_>,
     ) {
-        let means_absent =
-            field.and_then(|f| f.means_absent.as_ref()).is_some_and(|json| Node::from_json(json).value == job.value);
+        let means_absent = field
+            .and_then(|f| f.means_absent.as_ref())
+            .is_some_and(|json| Node::from_json(json).value == job.value);
         self.report_without_node(rule, &Deviation::Extra { means_absent });
     }
 
@@ -269,7 +279,13 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         self.report(id, rule, raised, deviation);
     }
 
-    pub(super) fn report(&mut self, id: NodeId, rule: RuleId, raised: Option<RuleId>, deviation: &Deviation<'_>) {
+    pub(super) fn report(
+        &mut self,
+        id: NodeId,
+        rule: RuleId,
+        raised: Option<RuleId>,
+        deviation: &Deviation<'_>,
+    ) {
         if self.counted(rule, raised) {
             let node = self.tree.node(id);
             let (message, expected) = deviation.explain(self.shape, id);

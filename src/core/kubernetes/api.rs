@@ -118,7 +118,9 @@ impl Api {
     pub fn get() -> &'static Api {
         static API: OnceLock<Api> = OnceLock::new();
         #[expect(clippy::expect_used, reason = "the data is compiled in and a test reads it")]
-        API.get_or_init(|| Api::parse(FIELDS, MEANING).expect("the compiled-in table of the Job API"))
+        API.get_or_init(|| {
+            Api::parse(FIELDS, MEANING).expect("the compiled-in table of the Job API")
+        })
     }
 
     /// The kind of a whole Job.
@@ -212,7 +214,9 @@ impl Api {
             "quantity" => Kind::Quantity { rounded: true },
             "int-or-string" => Kind::IntOrString,
             "any" | "number" => Kind::Unknown,
-            name => Kind::Struct(*self.by_name.get(name).ok_or_else(|| format!("no type `{name}`"))?),
+            name => {
+                Kind::Struct(*self.by_name.get(name).ok_or_else(|| format!("no type `{name}`"))?)
+            }
         })
     }
 
@@ -286,9 +290,7 @@ fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     text.lines().filter(|l| !l.starts_with('#') && !l.is_empty()).map(|l| l.split('\t').collect())
 }
 
-fn rows_of_meaning(
-    text: &'static str,
-) -> impl Iterator<Item = Result<[&'static str; 3], String>> {
+fn rows_of_meaning(text: &'static str) -> impl Iterator<Item = Result<[&'static str; 3], String>> {
     rows(text).map(|row| match row[..] {
         [kind, subject, value, source] if !source.is_empty() => Ok([kind, subject, value]),
         _ => Err(format!("a row of kind, subject, value and source, not {row:?}")),

@@ -113,13 +113,17 @@ fn pull_policy(image: Option<Cow<'_, str>>) -> Filled {
     let tag = last.split_once(':').map(|(_, tag)| tag);
     let path_is_valid = |text: &str| {
         !text.is_empty()
-            && text.bytes().all(|b| {
-                b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-/:[]".contains(&b)
-            })
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-/:[]".contains(&b))
     };
     // Only the first component, a registry host, may hold upper-case letters.
     let (host, path) = match name.split_once('/') {
-        Some((host, path)) if host.contains(['.', ':']) || host == "localhost" || host.chars().any(char::is_uppercase) => {
+        Some((host, path))
+            if host.contains(['.', ':'])
+                || host == "localhost"
+                || host.chars().any(char::is_uppercase) =>
+        {
             (Some(host), path)
         }
         _ => (None, name),
@@ -132,7 +136,8 @@ fn pull_policy(image: Option<Cow<'_, str>>) -> Filled {
         !h.is_empty() && h.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
     });
     let digest_is_valid = digest.is_none_or(|d| {
-        d.split_once(':').is_some_and(|(_, hex)| hex.len() >= 32 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
+        d.split_once(':')
+            .is_some_and(|(_, hex)| hex.len() >= 32 && hex.bytes().all(|b| b.is_ascii_hexdigit()))
     });
     if !path_is_valid(path) || !host_is_valid || !digest_is_valid {
         return IF_NOT_PRESENT;

@@ -18,8 +18,12 @@ pub fn item_key<'n>(api: &Api, list: &ListType, item: &'n Node<'_>) -> Option<Co
     match list.keys[..] {
         [key] => Some(part(api, list, item, key)),
         _ => {
-            let parts: Vec<Cow<'_, str>> =
-                list.keys.iter().map(|key| part(api, list, item, key)).filter(|p| !p.is_empty()).collect();
+            let parts: Vec<Cow<'_, str>> = list
+                .keys
+                .iter()
+                .map(|key| part(api, list, item, key))
+                .filter(|p| !p.is_empty())
+                .collect();
             Some(Cow::Owned(parts.join("/")))
         }
     }

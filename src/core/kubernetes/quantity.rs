@@ -36,7 +36,8 @@ impl Quantity {
         let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, suffix) = rest.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if fraction.contains('.') || whole.len() + fraction.len() == 0 || number.len() > MAX_DIGITS {
+        if fraction.contains('.') || whole.len() + fraction.len() == 0 || number.len() > MAX_DIGITS
+        {
             return None;
         }
         let mut quantity = Quantity {
@@ -146,7 +147,8 @@ impl Quantity {
             (false, true) => return Ordering::Greater,
             (false, false) => {}
         }
-        let scale = |q: &Self| i64::try_from(q.digits.len()).unwrap_or(i64::MAX).saturating_add(q.exponent);
+        let scale =
+            |q: &Self| i64::try_from(q.digits.len()).unwrap_or(i64::MAX).saturating_add(q.exponent);
         // Equally many places before the point: digit by digit, a shorter one is padded with zeros.
         scale(self).cmp(&scale(other)).then_with(|| self.digits.cmp(&other.digits))
     }
@@ -242,14 +244,18 @@ mod tests {
         ] {
             assert_eq!(q(a), q(b), "{a} and {b}");
         }
-        for (a, b) in [("1Gi", "1G"), ("1", "1001m"), ("10E", "10Ei"), ("1e9", "1e10"), ("1", "-1")] {
+        for (a, b) in [("1Gi", "1G"), ("1", "1001m"), ("10E", "10Ei"), ("1e9", "1e10"), ("1", "-1")]
+        {
             assert_ne!(q(a), q(b), "{a} and {b}");
         }
     }
 
     #[test]
     fn what_the_server_refuses_is_no_quantity() {
-        for text in ["", "K", "1K", "1gi", "1 Gi", "1_0", "0x1", "1.2.3", "e3", "1e", "1e+", "--1", "٣", ".", "1Gi1"] {
+        for text in [
+            "", "K", "1K", "1gi", "1 Gi", "1_0", "0x1", "1.2.3", "e3", "1e", "1e+", "--1", "٣",
+            ".", "1Gi1",
+        ] {
             assert_eq!(Quantity::parse(text), None, "{text}");
         }
     }
@@ -266,7 +272,12 @@ mod tests {
 
     #[test]
     fn quantities_are_ordered_by_value() {
-        assert!(q("64Mi") < q("2Gi") && q("-1") < q("0") && q("0") < q("1n") && q("1e30") > q("9999999999"));
+        assert!(
+            q("64Mi") < q("2Gi")
+                && q("-1") < q("0")
+                && q("0") < q("1n")
+                && q("1e30") > q("9999999999")
+        );
         assert!(q("1500m") > q("1.4") && q("-2") < q("-1"));
     }
 }

@@ -31,7 +31,13 @@ impl Compiler<'_> {
         self.attribute(Compiled::ROOT, catch_all, &marks);
     }
 
-    fn claim_rule(&mut self, id: RuleId, rule: &RuleDocument, document: &Document, marks: &mut Marks) {
+    fn claim_rule(
+        &mut self,
+        id: RuleId,
+        rule: &RuleDocument,
+        document: &Document,
+        marks: &mut Marks,
+    ) {
         let mut tied: Option<RuleId> = None;
         let (mut selectors, mut won) = (0, 0);
         let mut place = |marks: &mut HashMap<NodeId, RuleId>, nodes: Vec<NodeId>| {
@@ -46,7 +52,9 @@ impl Compiler<'_> {
         }
         for placed in &rule.entries {
             let nodes = self.resolve(placed);
-            if nodes.iter().any(|n| !matches!(self.tree.node(*n).kind, Kind::List(_) | Kind::Map(_) | Kind::Unknown)) {
+            if nodes.iter().any(|n| {
+                !matches!(self.tree.node(*n).kind, Kind::List(_) | Kind::Map(_) | Kind::Unknown)
+            }) {
                 self.no_entries(placed);
                 continue;
             }
@@ -57,7 +65,10 @@ impl Compiler<'_> {
             self.mistakes.push(
                 Mistake::new(
                     rule.rule.written_at,
-                    format!("the rule `{}` can never speak: `{}` claims the same places before it", rule.rule.name, earlier.name),
+                    format!(
+                        "the rule `{}` can never speak: `{}` claims the same places before it",
+                        rule.rule.name, earlier.name
+                    ),
                 )
                 .also(earlier.written_at),
             );
@@ -66,8 +77,11 @@ impl Compiler<'_> {
 
     fn no_entries(&mut self, placed: &Placed) {
         self.mistakes.push(
-            Mistake::new(placed.at, format!("`{}` in `entries` is no list and no map", placed.selector.text))
-                .help("claim a struct or a scalar with `select`"),
+            Mistake::new(
+                placed.at,
+                format!("`{}` in `entries` is no list and no map", placed.selector.text),
+            )
+            .help("claim a struct or a scalar with `select`"),
         );
     }
 
@@ -86,7 +100,8 @@ impl Compiler<'_> {
             (None, None) => inherited,
         };
         let list = own_entries.unwrap_or(value);
-        self.tree.node_mut(node).claims = Claims { value, entry, list, own: own_select.or(own_entries) };
+        self.tree.node_mut(node).claims =
+            Claims { value, entry, list, own: own_select.or(own_entries) };
         let of = self.tree.node(node);
         let below: Vec<NodeId> = of
             .children

@@ -8,7 +8,9 @@ use crate::core::kubernetes::api::{Api, Field, FieldDefault, Kind, ListType, Typ
 use crate::core::kubernetes::keys::item_key;
 use crate::core::kubernetes::quantity::Quantity;
 use crate::core::mistake::Mistake;
-use crate::core::shape::compiled::{Claims, Compiled, CompiledNode, NO_DEFAULT, Name, NodeId, Want};
+use crate::core::shape::compiled::{
+    Claims, Compiled, CompiledNode, NO_DEFAULT, Name, NodeId, Want,
+};
 use crate::core::shape::placeholder;
 use crate::core::shape::rule::RuleId;
 use crate::core::shape::variable::{VariableId, Variables};
@@ -116,7 +118,9 @@ impl Compiler<'_> {
                 self.map(node, &place, item, Want::Map)
             }
             (Kind::Unknown, Value::Map(_)) => self.map(node, &place, Kind::Unknown, Want::Map),
-            (Kind::List(id), Value::List(items)) => self.list(node.at, items, &place, self.api.list(id)),
+            (Kind::List(id), Value::List(items)) => {
+                self.list(node.at, items, &place, self.api.list(id))
+            }
             (Kind::Unknown, Value::List(items)) => {
                 let parent = self.empty(&place, Want::List, node.at);
                 self.ordered_items(parent, items, Kind::Unknown, place.expands);
@@ -143,7 +147,9 @@ impl Compiler<'_> {
                     place
                 }
                 None if entry.node.value == Value::Null => continue,
-                None => Place::entry(parent, Name::Key(entry.key.to_string()), Kind::Unknown, false),
+                None => {
+                    Place::entry(parent, Name::Key(entry.key.to_string()), Kind::Unknown, false)
+                }
             };
             let child = self.node(&entry.node, place);
             self.tree.node_mut(parent).children.push((entry.key.to_string(), child));
@@ -188,13 +194,20 @@ impl Compiler<'_> {
                 (Value::Null, Kind::Unknown) => continue,
                 _ => &entry.node,
             };
-            let child = self.node(value, Place::entry(parent, Name::Key(entry.key.to_string()), item, false));
+            let child = self
+                .node(value, Place::entry(parent, Name::Key(entry.key.to_string()), item, false));
             self.tree.node_mut(parent).children.push((entry.key.to_string(), child));
         }
         parent
     }
 
-    fn list(&mut self, at: u32, items: &[Node<'_>], place: &Place, list: &'static ListType) -> NodeId {
+    fn list(
+        &mut self,
+        at: u32,
+        items: &[Node<'_>],
+        place: &Place,
+        list: &'static ListType,
+    ) -> NodeId {
         let parent = self.empty(place, Want::List, at);
         if !list.is_keyed() {
             self.ordered_items(parent, items, list.item, place.expands);
@@ -204,7 +217,8 @@ impl Compiler<'_> {
         for item in items {
             let Some(key) = item_key(self.api, list, item) else {
                 self.mistakes.push(
-                    Mistake::new(item.at, format!("an item of this list is not {}", item.kind())).source(self.source),
+                    Mistake::new(item.at, format!("an item of this list is not {}", item.kind()))
+                        .source(self.source),
                 );
                 continue;
             };
@@ -258,11 +272,17 @@ impl Compiler<'_> {
     fn check_key(&mut self, key: &str, at: u32) {
         for (_, variable) in self.variables.iter() {
             let placeholder = &variable.placeholder;
-            let looks_like_a_name = placeholder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            let looks_like_a_name =
+                placeholder.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             if !looks_like_a_name && key.contains(placeholder.as_str()) {
                 self.mistakes.push(
-                    Mistake::new(at, format!("the placeholder `{placeholder}` stands in a key, and keys never vary"))
-                        .source(self.source),
+                    Mistake::new(
+                        at,
+                        format!(
+                            "the placeholder `{placeholder}` stands in a key, and keys never vary"
+                        ),
+                    )
+                    .source(self.source),
                 );
             }
         }
@@ -279,11 +299,13 @@ impl Compiler<'_> {
         want.unwrap_or_else(|| {
             let expected = word(place.kind);
             let mut mistake =
-                Mistake::new(node.at, format!("the API has {expected} here, not {}", node.kind())).source(self.source);
+                Mistake::new(node.at, format!("the API has {expected} here, not {}", node.kind()))
+                    .source(self.source);
             if place.kind == Kind::String {
                 mistake = mistake.help("put it in quotes");
             } else if matches!(node.value, Value::String(_)) {
-                mistake = mistake.help("take the quotes away, or declare the text as a variable's placeholder");
+                mistake = mistake
+                    .help("take the quotes away, or declare the text as a variable's placeholder");
             }
             self.mistakes.push(mistake);
             Want::Nothing
@@ -299,7 +321,8 @@ impl Compiler<'_> {
                 Some(want)
             }
             Err((message, help)) => {
-                self.mistakes.push(Mistake { help, ..Mistake::new(at, message).source(self.source) });
+                self.mistakes
+                    .push(Mistake { help, ..Mistake::new(at, message).source(self.source) });
                 Some(Want::Nothing)
             }
         }
@@ -309,13 +332,21 @@ impl Compiler<'_> {
 /// What a scalar without placeholders wants, if the API has that type there.
 fn plain(node: &Node<'_>, kind: Kind) -> Option<Want> {
     Some(match (kind, &node.value) {
-        (Kind::String | Kind::Unknown | Kind::IntOrString, Value::String(text)) => Want::Text(text.to_string()),
+        (Kind::String | Kind::Unknown | Kind::IntOrString, Value::String(text)) => {
+            Want::Text(text.to_string())
+        }
         (Kind::Boolean | Kind::Unknown, Value::Bool(value)) => Want::Bool(*value),
-        (Kind::Integer | Kind::IntOrString, Value::Number(number @ crate::core::tree::Number::Int(_)))
+        (
+            Kind::Integer | Kind::IntOrString,
+            Value::Number(number @ crate::core::tree::Number::Int(_)),
+        )
         | (Kind::Unknown, Value::Number(number)) => Want::Number(*number),
         (Kind::Quantity { rounded }, Value::String(text)) => {
             let quantity = Quantity::parse(text)?;
-            Want::Quantity(if rounded { quantity.rounded_to_milli() } else { quantity }, text.to_string())
+            Want::Quantity(
+                if rounded { quantity.rounded_to_milli() } else { quantity },
+                text.to_string(),
+            )
         }
         (Kind::Quantity { .. }, Value::Number(crate::core::tree::Number::Int(int))) => {
             Want::Quantity(Quantity::from_int(*int), int.to_string())
@@ -325,7 +356,9 @@ fn plain(node: &Node<'_>, kind: Kind) -> Option<Want> {
             let quantity = Quantity::parse(&text)?;
             Want::Quantity(if rounded { quantity.rounded_to_milli() } else { quantity }, text)
         }
-        (Kind::Quantity { .. }, Value::Null) => Want::Quantity(Quantity::from_int(0), "0".to_owned()),
+        (Kind::Quantity { .. }, Value::Null) => {
+            Want::Quantity(Quantity::from_int(0), "0".to_owned())
+        }
         (Kind::Unknown, Value::Null) => Want::Null,
         _ => return None,
     })

@@ -188,7 +188,8 @@ impl Constraint {
             Constraint::OneOf(values) => match &values[..] {
                 [only] => format!("`{}`", only.to_text()),
                 values => {
-                    let words: Vec<String> = values.iter().map(|v| format!("`{}`", v.to_text())).collect();
+                    let words: Vec<String> =
+                        values.iter().map(|v| format!("`{}`", v.to_text())).collect();
                     format!("one of {}", words.join(", "))
                 }
             },
@@ -317,13 +318,16 @@ fn length(hir: &Hir) -> (usize, Option<usize>) {
         HirKind::Class(_) => (1, Some(1)),
         HirKind::Repetition(r) => {
             let (min, max) = length(&r.sub);
-            let times = |n: usize, t: u32| n.saturating_mul(usize::try_from(t).unwrap_or(usize::MAX));
+            let times =
+                |n: usize, t: u32| n.saturating_mul(usize::try_from(t).unwrap_or(usize::MAX));
             (times(min, r.min), max.and_then(|max| r.max.map(|t| times(max, t))))
         }
         HirKind::Capture(capture) => length(&capture.sub),
-        HirKind::Concat(parts) => parts.iter().map(length).fold((0, Some(0)), |(a, b), (min, max)| {
-            (a.saturating_add(min), b.zip(max).map(|(b, max)| b.saturating_add(max)))
-        }),
+        HirKind::Concat(parts) => {
+            parts.iter().map(length).fold((0, Some(0)), |(a, b), (min, max)| {
+                (a.saturating_add(min), b.zip(max).map(|(b, max)| b.saturating_add(max)))
+            })
+        }
         HirKind::Alternation(parts) => {
             let lengths: Vec<_> = parts.iter().map(length).collect();
             let min = lengths.iter().map(|l| l.0).min().unwrap_or(0);
@@ -355,7 +359,11 @@ mod tests {
             ("a|b", "xb", false),
             ("(?i)abc", "ABC", true),
         ] {
-            assert_eq!(text(pattern).accepts(&Setting::Text(value.to_owned())), ok, "{pattern} {value:?}");
+            assert_eq!(
+                text(pattern).accepts(&Setting::Text(value.to_owned())),
+                ok,
+                "{pattern} {value:?}"
+            );
         }
         assert!(whole_match("a)|(?:b").is_err());
         assert!(whole_match("(?x)a # no end").is_err());

@@ -118,11 +118,15 @@ impl Document {
     /// Reads a shape document; mistakes are added to `mistakes`, and what could be read is kept,
     /// so that the template can still be checked.
     pub fn read(root: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Document> {
-        let mut top = Fields::of(root, "a JobShape", &["apiVersion", "kind", "metadata", "spec"], mistakes)?;
+        let mut top =
+            Fields::of(root, "a JobShape", &["apiVersion", "kind", "metadata", "spec"], mistakes)?;
         if let Some(version) = top.required_text("apiVersion")
             && version != API_VERSION
         {
-            top.mistake(top.key_at("apiVersion"), format!("apiVersion is `{API_VERSION}`, not `{version}`"));
+            top.mistake(
+                top.key_at("apiVersion"),
+                format!("apiVersion is `{API_VERSION}`, not `{version}`"),
+            );
         }
         let metadata = top.required("metadata");
         let spec = top.required("spec");
@@ -155,15 +159,25 @@ fn is_dns_label(name: &str) -> bool {
 
 fn read_spec(node: &Node<'_>, name: String, mistakes: &mut Vec<Mistake>) -> Option<Document> {
     const KEYS: [&str; 9] = [
-        "match", "action", "variables", "optional", "unpinned", "rules", "templateFrom", "templates", "literals",
+        "match",
+        "action",
+        "variables",
+        "optional",
+        "unpinned",
+        "rules",
+        "templateFrom",
+        "templates",
+        "literals",
     ];
     let mut spec = Fields::of(node, "spec", &KEYS, mistakes)?;
     let action = read_action(&mut spec).unwrap_or(Action::Enforce);
     let literals = spec.texts("literals").into_iter().map(|(text, _)| text.to_owned()).collect();
     let (template_files, templates) = read_templates(&mut spec);
     let matching = spec.required("match");
-    let optional: Vec<Optional> = spec.list("optional").iter().filter_map(|n| read_optional(n, &mut spec)).collect();
-    let unpinned = spec.list("unpinned").iter().filter_map(|n| read_unpinned(n, &mut spec)).collect();
+    let optional: Vec<Optional> =
+        spec.list("optional").iter().filter_map(|n| read_optional(n, &mut spec)).collect();
+    let unpinned =
+        spec.list("unpinned").iter().filter_map(|n| read_unpinned(n, &mut spec)).collect();
     let (variables, at) = match spec.get("variables") {
         Some(node) => read_variables(node, spec.mistakes()),
         None => (Variables::default(), vec![]),
@@ -188,7 +202,9 @@ fn read_spec(node: &Node<'_>, name: String, mistakes: &mut Vec<Mistake>) -> Opti
 
 fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec<Operation>) {
     const KEYS: [&str; 6] = ["namespaces", "operations", "users", "groups", "exempt", "manualRuns"];
-    let Some(mut fields) = Fields::of(node, "match", &KEYS, mistakes) else { return Default::default() };
+    let Some(mut fields) = Fields::of(node, "match", &KEYS, mistakes) else {
+        return Default::default();
+    };
     for later in ["users", "groups", "exempt", "manualRuns"] {
         if fields.get(later).is_some() {
             not_yet(&mut fields, later, &format!("`{later}` in match"));
@@ -206,7 +222,10 @@ fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec
         }
     }
     if fields.get("namespaces").is_some_and(|n| n.items().is_empty()) {
-        fields.mistake(fields.key_at("namespaces"), "`namespaces` of match is empty: no Job would be judged");
+        fields.mistake(
+            fields.key_at("namespaces"),
+            "`namespaces` of match is empty: no Job would be judged",
+        );
     }
     let mut operations = vec![];
     for (word, at) in fields.texts("operations") {
@@ -217,13 +236,18 @@ fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec
             Some(operation) => operations.push(operation),
             None => {
                 let help = suggestion(word, &["CREATE", "UPDATE"]);
-                fields.mistakes().push(Mistake::new(at, format!("no operation `{word}`")).help(help));
+                fields
+                    .mistakes()
+                    .push(Mistake::new(at, format!("no operation `{word}`")).help(help));
             }
         }
     }
     if operations.is_empty() {
         if fields.get("operations").is_some_and(|n| n.items().is_empty()) {
-            fields.mistake(fields.key_at("operations"), "`operations` of match is empty: no Job would be judged");
+            fields.mistake(
+                fields.key_at("operations"),
+                "`operations` of match is empty: no Job would be judged",
+            );
         }
         operations = vec![Operation::Create, Operation::Update];
     }
@@ -244,25 +268,42 @@ fn read_action(fields: &mut Fields<'_, '_>) -> Option<Action> {
     let action = Action::from_word(word);
     if action.is_none() {
         let at = fields.get("action").map_or(NOWHERE, |n| n.at);
-        let help = suggestion(word, &Action::WORDS);
+        let help = match elsewhere(word) {
+            Some(action) => format!("did you mean `{action}`?"),
+            None => suggestion(word, &Action::WORDS),
+        };
         fields.mistakes().push(Mistake::new(at, format!("no action `{word}`")).help(help));
     }
     action
 }
 
+/// What other policy engines call an action.
+fn elsewhere(word: &str) -> Option<Action> {
+    match word.to_ascii_lowercase().as_str() {
+        "deny" | "block" | "reject" | "refuse" | "fail" => Some(Action::Enforce),
+        "dryrun" | "dry-run" | "log" | "record" => Some(Action::Audit),
+        _ => None,
+    }
+}
+
 fn read_templates(spec: &mut Fields<'_, '_>) -> (Vec<(String, u32)>, Vec<Node<'static>>) {
     let mut files = vec![];
     for item in spec.list("templateFrom") {
-        if let Some(mut from) = Fields::of(item, "an entry of templateFrom", &["file"], spec.mistakes())
+        if let Some(mut from) =
+            Fields::of(item, "an entry of templateFrom", &["file"], spec.mistakes())
             && let Some(file) = from.required_text("file")
         {
             files.push((file.to_owned(), from.get("file").map_or(item.at, |n| n.at)));
         }
     }
-    let inline: Vec<Node<'static>> = spec.list("templates").iter().map(|n| n.clone().into_owned()).collect();
+    let inline: Vec<Node<'static>> =
+        spec.list("templates").iter().map(|n| n.clone().into_owned()).collect();
     let both = spec.get("templateFrom").is_some() && spec.get("templates").is_some();
     if both {
-        spec.mistake(spec.key_at("templates"), "a shape has `templates` or `templateFrom`, not both");
+        spec.mistake(
+            spec.key_at("templates"),
+            "a shape has `templates` or `templateFrom`, not both",
+        );
     } else if files.len() + inline.len() > 1 {
         let key = if inline.is_empty() { "templateFrom" } else { "templates" };
         not_yet(spec, key, "a shape with several templates");
@@ -296,7 +337,10 @@ fn read_optional(node: &Node<'_>, spec: &mut Fields<'_, '_>) -> Option<Optional>
     let value = node.get("value").map(|n| n.clone().into_owned());
     let at = fields.get("path").map_or(node.at, |n| n.at);
     if value.as_ref().is_some_and(|v| v.value == Value::Null) {
-        fields.mistake(fields.key_at("value"), "`value` of an entry of optional is null, which is the same as absent");
+        fields.mistake(
+            fields.key_at("value"),
+            "`value` of an entry of optional is null, which is the same as absent",
+        );
     }
     let place = read_selector(text, at, fields.mistakes())?;
     Some(Optional { place, value })
@@ -310,7 +354,8 @@ fn read_unpinned(node: &Node<'_>, spec: &mut Fields<'_, '_>) -> Option<Unpinned>
         );
         return None;
     }
-    let mut fields = Fields::of(node, "an entry of unpinned", &["path", "reason"], spec.mistakes())?;
+    let mut fields =
+        Fields::of(node, "an entry of unpinned", &["path", "reason"], spec.mistakes())?;
     let reason = fields.required_text("reason");
     let text = fields.required_text("path")?;
     let at = fields.get("path").map_or(node.at, |n| n.at);
@@ -319,7 +364,8 @@ fn read_unpinned(node: &Node<'_>, spec: &mut Fields<'_, '_>) -> Option<Unpinned>
 }
 
 fn read_rules(spec: &mut Fields<'_, '_>, action: Action) -> Vec<RuleDocument> {
-    const KEYS: [&str; 7] = ["name", "select", "entries", "message", "action", "auditUntil", "must"];
+    const KEYS: [&str; 7] =
+        ["name", "select", "entries", "message", "action", "auditUntil", "must"];
     let mut rules: Vec<RuleDocument> = vec![];
     for node in spec.list("rules") {
         let Some(mut fields) = Fields::of(node, "a rule", &KEYS, spec.mistakes()) else { continue };
@@ -334,7 +380,9 @@ fn read_rules(spec: &mut Fields<'_, '_>, action: Action) -> Vec<RuleDocument> {
         }
         let select = read_selectors(&mut fields, "select");
         let entries = read_selectors(&mut fields, "entries");
-        let catch_all = fields.get("select").is_none() && fields.get("entries").is_none() && fields.get("must").is_none();
+        let catch_all = fields.get("select").is_none()
+            && fields.get("entries").is_none()
+            && fields.get("must").is_none();
         let rule = Rule {
             message: fields.text("message").map(str::to_owned),
             action: read_action(&mut fields).unwrap_or(action),
@@ -366,17 +414,32 @@ fn check_rule(rule: &Rule, before: &[RuleDocument], fields: &mut Fields<'_, '_>)
         fields.mistake(at, format!("two rules are named `{}`", first.rule.name));
     }
     if rule.name == EVERYTHING_ELSE && !rule.catch_all {
-        fields.mistake(at, format!("`{EVERYTHING_ELSE}` is the name of the rule without select and entries"));
+        fields.mistake(
+            at,
+            format!("`{EVERYTHING_ELSE}` is the name of the rule without select and entries"),
+        );
     }
-    if rule.name.len() > 63 || !rule.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)) {
+    if rule.name.len() > 63
+        || !rule.name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+    {
         fields.mistake(at, "the name of a rule is letters, digits, `-`, `_` and `.`, at most 63");
     }
-    if rule.catch_all && let Some(first) = before.iter().find(|r| r.rule.catch_all) {
+    if rule.catch_all
+        && let Some(first) = before.iter().find(|r| r.rule.catch_all)
+    {
         let names = list_words(&[&first.rule.name, &rule.name]);
-        fields.mistake(at, format!("two rules without select and entries, {names}: only one can take everything else"));
+        fields.mistake(
+            at,
+            format!(
+                "two rules without select and entries, {names}: only one can take everything else"
+            ),
+        );
     }
     if rule.audit_until.is_some() && rule.action == Action::Enforce {
-        fields.mistake(fields.key_at("auditUntil"), "`auditUntil` on a rule whose action is Enforce already");
+        fields.mistake(
+            fields.key_at("auditUntil"),
+            "`auditUntil` on a rule whose action is Enforce already",
+        );
     }
 }
 

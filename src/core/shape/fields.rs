@@ -135,8 +135,10 @@ impl<'n, 'm> Fields<'n, 'm> {
     }
 
     fn wrong_type(&mut self, node: &Node<'_>, key: &str, expected: &str) {
-        let mut mistake =
-            Mistake::new(node.at, format!("`{key}` of {} is {expected}, not {}", self.what, node.kind()));
+        let mut mistake = Mistake::new(
+            node.at,
+            format!("`{key}` of {} is {expected}, not {}", self.what, node.kind()),
+        );
         if expected.ends_with("string") || expected.ends_with("strings") {
             mistake = mistake.help("put it in quotes");
         }

@@ -42,12 +42,18 @@ impl Shape {
         let mut settings = vec![];
         for (name, text) in values {
             let Some(id) = self.variables.by_name(name) else {
-                let names: Vec<&str> = self.variables.iter().map(|(_, v)| v.name.as_str()).collect();
+                let names: Vec<&str> =
+                    self.variables.iter().map(|(_, v)| v.name.as_str()).collect();
                 let help = suggestion(name, &names);
-                return Err(Mistake::new(NOWHERE, format!("the shape has no variable `{name}`")).help(help));
+                return Err(
+                    Mistake::new(NOWHERE, format!("the shape has no variable `{name}`")).help(help)
+                );
             };
             let constraint = &self.variables.get(id).constraint;
-            settings.push((id, constraint.read_text(text).unwrap_or_else(|| Setting::Text(text.to_owned()))));
+            settings.push((
+                id,
+                constraint.read_text(text).unwrap_or_else(|| Setting::Text(text.to_owned())),
+            ));
         }
         Ok(settings)
     }
@@ -60,7 +66,8 @@ struct Filler<'a> {
 
 impl Filler<'_> {
     fn value(&self, id: VariableId) -> Setting {
-        let given = self.values.iter().rev().find(|(variable, _)| *variable == id).map(|(_, v)| v.clone());
+        let given =
+            self.values.iter().rev().find(|(variable, _)| *variable == id).map(|(_, v)| v.clone());
         given
             .or_else(|| self.shape.variables.get(id).example.clone())
             .unwrap_or_else(|| Setting::Text(String::new()))
@@ -94,11 +101,15 @@ impl Filler<'_> {
                     .enumerate()
                     .map(|(index, item)| {
                         let key = match compiled.kind {
-                            Kind::List(list) if api.list(list).is_keyed() => item_key(api, api.list(list), item),
+                            Kind::List(list) if api.list(list).is_keyed() => {
+                                item_key(api, api.list(list), item)
+                            }
                             _ => None,
                         };
                         let child = match key {
-                            Some(key) => compiled.items.iter().find(|(k, _)| *k == key).map(|(_, id)| *id),
+                            Some(key) => {
+                                compiled.items.iter().find(|(k, _)| *k == key).map(|(_, id)| *id)
+                            }
                             None => compiled.items.get(index).map(|(_, id)| *id),
                         };
                         child.map_or_else(|| item.clone(), |child| self.node(item, child))

@@ -15,8 +15,12 @@ use crate::core::tree::{Node, Value};
 
 /// The labels that the server generates in the Pod template, and copies nowhere else by itself.
 /// The first two hold the Job's name, the others its uid.
-pub const GENERATED_LABELS: [&str; 4] =
-    ["job-name", "batch.kubernetes.io/job-name", "controller-uid", "batch.kubernetes.io/controller-uid"];
+pub const GENERATED_LABELS: [&str; 4] = [
+    "job-name",
+    "batch.kubernetes.io/job-name",
+    "controller-uid",
+    "batch.kubernetes.io/controller-uid",
+];
 
 /// The key of the generated selector.
 pub const SELECTOR_LABEL: &str = "batch.kubernetes.io/controller-uid";
@@ -58,7 +62,8 @@ pub fn canonical_template(mut template: Node<'static>) -> Node<'static> {
         .and_then(|n| child_mut(n, "template"))
         .and_then(|n| child_mut(n, "spec"));
     if let Some(pod) = pod {
-        let named = pod.get("serviceAccountName").and_then(Node::as_str).is_some_and(|t| !t.is_empty());
+        let named =
+            pod.get("serviceAccountName").and_then(Node::as_str).is_some_and(|t| !t.is_empty());
         if named {
             remove(pod, |key| key == "serviceAccount");
         } else {
@@ -91,7 +96,8 @@ impl Compiler<'_> {
     /// would copy.
     pub fn generated(&mut self, template: &Node<'_>) -> Generated {
         let spec = template.get("spec");
-        let manual = spec.and_then(|s| s.get("manualSelector")).and_then(Node::as_bool) == Some(true);
+        let manual =
+            spec.and_then(|s| s.get("manualSelector")).and_then(Node::as_bool) == Some(true);
         let pod_labels = spec
             .and_then(|s| s.get("template"))
             .and_then(|t| t.get("metadata"))
@@ -115,8 +121,14 @@ impl Compiler<'_> {
             self.tree.node_mut(metadata).children.push(("labels".to_owned(), copy));
             labels_copied = true;
         }
+        // Looked at whether the template has labels or not: the server generates some.
+        self.hold_labels(metadata);
+        self.hold_labels(pod_metadata);
         let has = |key: &str| {
-            metadata_node.and_then(|m| m.get(key)).and_then(Node::as_str).is_some_and(|t| !t.is_empty())
+            metadata_node
+                .and_then(|m| m.get(key))
+                .and_then(Node::as_str)
+                .is_some_and(|t| !t.is_empty())
         };
         Generated {
             labels: !manual,
@@ -136,14 +148,37 @@ impl Compiler<'_> {
         }
         let place = match self.api.field(self.tree.node(parent).kind, key) {
             Some(field) => Place::field(parent, field),
-            None => Place::entry(parent, Name::Key(key.to_owned()), crate::core::kubernetes::api::Kind::Unknown, false),
+            None => Place::entry(
+                parent,
+                Name::Key(key.to_owned()),
+                crate::core::kubernetes::api::Kind::Unknown,
+                false,
+            ),
         };
         let child = self.empty(&place, Want::Struct, crate::core::tree::NOWHERE);
         self.tree.node_mut(parent).children.push((key.to_owned(), child));
         child
     }
 
-    fn refuse_generated(&mut self, spec: Option<&Node<'_>>, pod: Option<&Node<'_>>, job: Option<&Node<'_>>) {
+    fn hold_labels(&mut self, metadata: NodeId) {
+        if self.tree.child(metadata, "labels").is_none()
+            && let Some(field) = self.api.field(self.tree.node(metadata).kind, "labels")
+        {
+            let labels = self.empty(
+                &Place::field(metadata, field),
+                Want::Nothing,
+                crate::core::tree::NOWHERE,
+            );
+            self.tree.node_mut(metadata).children.push(("labels".to_owned(), labels));
+        }
+    }
+
+    fn refuse_generated(
+        &mut self,
+        spec: Option<&Node<'_>>,
+        pod: Option<&Node<'_>>,
+        job: Option<&Node<'_>>,
+    ) {
         let source = self.source;
         if let Some(selector) = spec.and_then(|s| s.get("selector"))
             && !matches!(selector.value, Value::Null)
@@ -157,9 +192,12 @@ impl Compiler<'_> {
         for entry in [pod, job].into_iter().flatten().flat_map(|labels| labels.entries()) {
             if GENERATED_LABELS.contains(&&*entry.key) {
                 self.mistakes.push(
-                    Mistake::new(entry.key_at, format!("the server generates the label `{}`", entry.key))
-                        .help("leave it out: it is checked by itself")
-                        .source(source),
+                    Mistake::new(
+                        entry.key_at,
+                        format!("the server generates the label `{}`", entry.key),
+                    )
+                    .help("leave it out: it is checked by itself")
+                    .source(source),
                 );
             }
         }

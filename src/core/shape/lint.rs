@@ -45,13 +45,31 @@ impl Danger {
     /// The danger of a place, by its path.
     fn of(path: &str) -> Danger {
         const HIGH: [&str; 17] = [
-            "image", "command", "args", "securityContext", "serviceAccountName", "volumes", "lifecycle", "Probe",
-            "initContainers", "envFrom", "valueFrom", "host", "imagePullSecrets", "nodeName", "volumeDevices",
-            "runtimeClassName", "managedBy",
+            "image",
+            "command",
+            "args",
+            "securityContext",
+            "serviceAccountName",
+            "volumes",
+            "lifecycle",
+            "Probe",
+            "initContainers",
+            "envFrom",
+            "valueFrom",
+            "host",
+            "imagePullSecrets",
+            "nodeName",
+            "volumeDevices",
+            "runtimeClassName",
+            "managedBy",
         ];
         let last = path.rsplit('.').next().unwrap_or(path);
         let in_pod = path.starts_with("spec.template.spec");
-        if in_pod && (HIGH.iter().any(|word| path.contains(word)) || last == "spec" || last.starts_with("containers")) {
+        if in_pod
+            && (HIGH.iter().any(|word| path.contains(word))
+                || last == "spec"
+                || last.starts_with("containers"))
+        {
             Danger::High
         } else if path.starts_with("spec") {
             Danger::Medium
@@ -83,13 +101,28 @@ impl Shape {
             }
             if node.unpinned {
                 let reason = self.reason_of(&path);
-                open.push(Open { danger, how: "unpinned".to_owned(), path: path.clone(), what: reason });
+                open.push(Open {
+                    danger,
+                    how: "unpinned".to_owned(),
+                    path: path.clone(),
+                    what: reason,
+                });
             }
             if node.optional && !matches!(node.want, Want::Nothing) && node.at != u32::MAX {
-                open.push(Open { danger, how: "optional".to_owned(), path: path.clone(), what: "may be left out".to_owned() });
+                open.push(Open {
+                    danger,
+                    how: "optional".to_owned(),
+                    path: path.clone(),
+                    what: "may be left out".to_owned(),
+                });
             }
             if node.alternative.is_some() {
-                open.push(Open { danger, how: "optional".to_owned(), path, what: "may have another value".to_owned() });
+                open.push(Open {
+                    danger,
+                    how: "optional".to_owned(),
+                    path,
+                    what: "may have another value".to_owned(),
+                });
             }
         }
         open.sort();
@@ -100,10 +133,10 @@ impl Shape {
         // One reason a selector; a shape with several shows them all where it cannot tell.
         match &self.unpinned[..] {
             [(_, reason)] => reason.clone(),
-            many => many
-                .iter()
-                .find(|(text, _)| normal(text) == normal(path))
-                .map_or_else(|| "see unpinned in the shape".to_owned(), |(_, reason)| reason.clone()),
+            many => many.iter().find(|(text, _)| normal(text) == normal(path)).map_or_else(
+                || "see unpinned in the shape".to_owned(),
+                |(_, reason)| reason.clone(),
+            ),
         }
     }
 
@@ -115,7 +148,8 @@ impl Shape {
                 return false;
             }
             let parent = self.tree.node(node.parent);
-            let linked = parent.children.iter().chain(&parent.items).any(|(_, child)| *child == at) || parent.any == Some(at);
+            let linked = parent.children.iter().chain(&parent.items).any(|(_, child)| *child == at)
+                || parent.any == Some(at);
             if !linked {
                 return true;
             }
@@ -145,7 +179,10 @@ impl Shape {
                     ),
                 ));
             }
-            if node.kind == Kind::Unknown && self.tree.node(node.parent).kind != Kind::Unknown && !matches!(node.want, Want::Nothing) {
+            if node.kind == Kind::Unknown
+                && self.tree.node(node.parent).kind != Kind::Unknown
+                && !matches!(node.want, Want::Nothing)
+            {
                 warnings.push((
                     u32::MAX,
                     format!(

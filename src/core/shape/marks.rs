@@ -40,7 +40,11 @@ impl Compiler<'_> {
         nodes
     }
 
-    fn step(&mut self, node: NodeId, step: &SelectorStep) -> Result<Vec<NodeId>, (String, Option<String>)> {
+    fn step(
+        &mut self,
+        node: NodeId,
+        step: &SelectorStep,
+    ) -> Result<Vec<NodeId>, (String, Option<String>)> {
         let kind = self.tree.node(node).kind;
         match (step, kind) {
             (SelectorStep::Name(name), Kind::Struct(_) | Kind::Map(_) | Kind::Unknown) => {
@@ -65,21 +69,26 @@ impl Compiler<'_> {
                 let of = self.tree.node(node);
                 Ok(of.items.iter().chain(&of.children).map(|(_, id)| *id).chain([any]).collect())
             }
-            (SelectorStep::All, Kind::Struct(_)) => {
-                Err(("`[*]` is asked of a struct".to_owned(), Some("name its fields, or select the struct itself".to_owned())))
-            }
+            (SelectorStep::All, Kind::Struct(_)) => Err((
+                "`[*]` is asked of a struct".to_owned(),
+                Some("name its fields, or select the struct itself".to_owned()),
+            )),
             (SelectorStep::Key(pairs), Kind::List(id)) => {
                 let list = self.api.list(id);
                 let parts: Option<Vec<&str>> = list
                     .keys
                     .iter()
-                    .map(|key| pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str()))
+                    .map(|key| {
+                        pairs.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+                    })
                     .collect();
                 match parts {
                     Some(parts) if !parts.is_empty() && parts.len() == pairs.len() => {
                         Ok(vec![self.item(node, &parts.join("/"), list.item)])
                     }
-                    _ if list.keys.is_empty() => Err(("this list has no key".to_owned(), Some("use `[*]`".to_owned()))),
+                    _ if list.keys.is_empty() => {
+                        Err(("this list has no key".to_owned(), Some("use `[*]`".to_owned())))
+                    }
                     _ => Err((
                         "the filter is not on the list's key".to_owned(),
                         Some(format!("the key of this list is `{}`", list.keys.join("` and `"))),
@@ -96,7 +105,12 @@ impl Compiler<'_> {
         }
     }
 
-    fn named(&mut self, node: NodeId, name: &str, kind: Kind) -> Result<NodeId, (String, Option<String>)> {
+    fn named(
+        &mut self,
+        node: NodeId,
+        name: &str,
+        kind: Kind,
+    ) -> Result<NodeId, (String, Option<String>)> {
         if let Some(child) = self.tree.child(node, name) {
             return Ok(child);
         }
@@ -197,15 +211,18 @@ impl Compiler<'_> {
         let text = &place.selector.text;
         let found = self.tree.node(node).clone();
         let is_key = match (&self.tree.node(found.parent).name, &found.name) {
-            (Name::Item(_), Name::Key(key)) => match self.tree.node(self.tree.node(found.parent).parent).kind {
-                Kind::List(list) => self.api.list(list).keys.contains(&key.as_str()),
-                _ => false,
-            },
+            (Name::Item(_), Name::Key(key)) => {
+                match self.tree.node(self.tree.node(found.parent).parent).kind {
+                    Kind::List(list) => self.api.list(list).keys.contains(&key.as_str()),
+                    _ => false,
+                }
+            }
             (_, Name::Item(_)) => matches!(found.kind, Kind::String),
             _ => false,
         };
         if is_key {
-            self.mistakes.push(Mistake::new(place.at, format!("`{text}` is a key, and keys never vary")));
+            self.mistakes
+                .push(Mistake::new(place.at, format!("`{text}` is a key, and keys never vary")));
             return;
         }
         let value_type = self.variables.get(id).constraint.value_type();
@@ -265,7 +282,9 @@ impl Compiler<'_> {
                 let server = match found.default {
                     FieldDefault::None => None,
                     FieldDefault::Fixed(json) => Some(format!("`{json}`")),
-                    FieldDefault::Sibling(_) => Some("a value that depends on other fields".to_owned()),
+                    FieldDefault::Sibling(_) => {
+                        Some("a value that depends on other fields".to_owned())
+                    }
                 };
                 if let Some(default) = server {
                     self.mistakes.push(
@@ -277,13 +296,17 @@ impl Compiler<'_> {
                     );
                 } else if matches!(found.want, Want::Nothing) {
                     self.mistakes.push(
-                        Mistake::new(optional.place.at, format!("`{text}` is optional, and the template has nothing there"))
-                            .help("say what may stand there: `{path: …, value: …}`"),
+                        Mistake::new(
+                            optional.place.at,
+                            format!("`{text}` is optional, and the template has nothing there"),
+                        )
+                        .help("say what may stand there: `{path: …, value: …}`"),
                     );
                 }
             }
         }
-        self.tree.node_mut(node).optional |= optional.value.is_none() || matches!(found.want, Want::Nothing);
+        self.tree.node_mut(node).optional |=
+            optional.value.is_none() || matches!(found.want, Want::Nothing);
     }
 
     /// A place that the template lacks but the shape allows something below: its parents may be
@@ -317,7 +340,9 @@ fn sample_of(want: &Want, value_type: ValueType) -> Option<Setting> {
         (Want::Text(text), ValueType::Text) => Setting::Text(text.clone()),
         (Want::Number(Number::Int(int)), ValueType::Integer) => Setting::Int(*int),
         (Want::Bool(value), ValueType::Boolean) => Setting::Bool(*value),
-        (Want::Quantity(quantity, text), ValueType::Quantity) => Setting::Quantity(quantity.clone(), text.clone()),
+        (Want::Quantity(quantity, text), ValueType::Quantity) => {
+            Setting::Quantity(quantity.clone(), text.clone())
+        }
         // An integer in a string place is its text.
         (Want::Text(text), ValueType::Integer) => {
             let int: i64 = text.parse().ok()?;

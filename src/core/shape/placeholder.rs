@@ -32,10 +32,15 @@ pub fn read(text: &str, kind: Kind, variables: &Variables, literals: &[String]) 
             Some("make the placeholder the whole value".to_owned()),
         ));
     }
-    if let Some(id) = used.iter().find(|id| variables.get(**id).constraint.value_type() == ValueType::Quantity) {
+    if let Some(id) =
+        used.iter().find(|id| variables.get(**id).constraint.value_type() == ValueType::Quantity)
+    {
         return Err((
             format!("the quantity `{}` stands inside a longer string", variables.get(*id).name),
-            Some("a quantity is always a whole value: the same one can be written in many ways".to_owned()),
+            Some(
+                "a quantity is always a whole value: the same one can be written in many ways"
+                    .to_owned(),
+            ),
         ));
     }
     let pattern = TextPattern::compile(pieces, variables).map_err(|id| {
@@ -56,7 +61,11 @@ pub fn read(text: &str, kind: Kind, variables: &Variables, literals: &[String]) 
 ///
 /// # Errors
 /// When the API has another type there.
-pub fn whole(id: VariableId, kind: Kind, variables: &Variables) -> Result<Want, (String, Option<String>)> {
+pub fn whole(
+    id: VariableId,
+    kind: Kind,
+    variables: &Variables,
+) -> Result<Want, (String, Option<String>)> {
     let variable = variables.get(id);
     let value_type = variable.constraint.value_type();
     match (kind, value_type) {
@@ -114,7 +123,9 @@ fn check_undeclared(
     if !declared && is_whole("{{", "}}") {
         return Err((
             format!("the value is nothing but `{trimmed}`, and no variable has this placeholder"),
-            Some(format!("declare a variable with `placeholder: \"{trimmed}\"`, or list the text in `literals`")),
+            Some(format!(
+                "declare a variable with `placeholder: \"{trimmed}\"`, or list the text in `literals`"
+            )),
         ));
     }
     let mut rest = text;
@@ -124,7 +135,9 @@ fn check_undeclared(
             rest = &rest[placeholder.len()..];
             continue;
         }
-        if let Some(literal) = literals.iter().find(|l| !l.is_empty() && rest.starts_with(l.as_str())) {
+        if let Some(literal) =
+            literals.iter().find(|l| !l.is_empty() && rest.starts_with(l.as_str()))
+        {
             rest = &rest[literal.len()..];
             continue;
         }
@@ -134,7 +147,9 @@ fn check_undeclared(
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
         {
             return Err((
-                format!("`<{name}>` looks like a placeholder, and no variable `{name}` is declared"),
+                format!(
+                    "`<{name}>` looks like a placeholder, and no variable `{name}` is declared"
+                ),
                 Some(format!("declare the variable, or say `literals: [\"<{name}>\"]` in spec")),
             ));
         }

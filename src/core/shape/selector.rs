@@ -4,8 +4,8 @@
 //! other value than a list's key would let the submitter choose what the rule looks at.
 
 use jsonpath_rust::parser::model::{
-    Comparable, Comparison, Filter, FilterAtom, Literal, Segment, Selector as JpSelector, SingularQuery,
-    SingularQuerySegment,
+    Comparable, Comparison, Filter, FilterAtom, Literal, Segment, Selector as JpSelector,
+    SingularQuery, SingularQuerySegment,
 };
 
 /// Longest selector text, in bytes.
@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn a_path_as_kubectl_writes_it_is_repaired() {
-        let (_, help) = Selector::parse(r"$.metadata.annotations.example\.com/owner").expect_err("no");
+        let (_, help) =
+            Selector::parse(r"$.metadata.annotations.example\.com/owner").expect_err("no");
         assert_eq!(help.as_deref(), Some("write `$.metadata.annotations['example.com/owner']`"));
         let (_, help) = Selector::parse("spec.backoffLimit").expect_err("no");
         assert_eq!(help.as_deref(), Some("write `$.spec.backoffLimit`"));

@@ -90,7 +90,10 @@ impl TextPattern {
             pieces.push(match piece {
                 Ok(literal) => Piece::Literal(literal),
                 Err(id) if Some(index) == last => Piece::Variable(id, End::Last),
-                Err(id) => Piece::Variable(id, end_of(&variables.get(id).constraint.extent(), next).ok_or(id)?),
+                Err(id) => Piece::Variable(
+                    id,
+                    end_of(&variables.get(id).constraint.extent(), next).ok_or(id)?,
+                ),
             });
         }
         Ok(TextPattern { pieces })
@@ -130,13 +133,16 @@ impl TextPattern {
                             None if rest.chars().count() == *n => rest.len(),
                             None => return Err(mismatch(text.len())),
                         },
-                        End::Words(words) => match words.iter().find(|w| rest.starts_with(w.as_str())) {
-                            Some(word) => word.len(),
-                            None => return Err(mismatch(at)),
-                        },
+                        End::Words(words) => {
+                            match words.iter().find(|w| rest.starts_with(w.as_str())) {
+                                Some(word) => word.len(),
+                                None => return Err(mismatch(at)),
+                            }
+                        }
                         End::Before(c) => rest.find(*c).unwrap_or(rest.len()),
                         End::Last => {
-                            let tail: usize = self.pieces[index + 1..].iter().map(literal_len).sum();
+                            let tail: usize =
+                                self.pieces[index + 1..].iter().map(literal_len).sum();
                             match rest.len().checked_sub(tail) {
                                 Some(length) if rest.is_char_boundary(length) => length,
                                 _ => return Err(Mismatch { at: text.len(), piece: index + 1 }),
@@ -192,9 +198,10 @@ fn end_of(extent: &Extent, next: Option<char>) -> Option<End> {
 }
 
 fn is_prefix_free(words: &[String]) -> bool {
-    words.iter().enumerate().all(|(i, a)| {
-        words.iter().enumerate().all(|(j, b)| i == j || !b.starts_with(a.as_str()))
-    })
+    words
+        .iter()
+        .enumerate()
+        .all(|(i, a)| words.iter().enumerate().all(|(j, b)| i == j || !b.starts_with(a.as_str())))
 }
 
 /// Whether the kubelet would expand something in `text` that a variable's value has a part in:

@@ -55,7 +55,10 @@ impl Variables {
 
     /// All variables, in the order of the shape.
     pub fn iter(&self) -> impl Iterator<Item = (VariableId, &Variable)> {
-        self.all.iter().enumerate().map(|(i, v)| (VariableId(u16::try_from(i).unwrap_or(u16::MAX)), v))
+        self.all
+            .iter()
+            .enumerate()
+            .map(|(i, v)| (VariableId(u16::try_from(i).unwrap_or(u16::MAX)), v))
     }
 
     /// The variable whose placeholder `text` begins with.

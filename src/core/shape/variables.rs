@@ -9,8 +9,18 @@ use crate::core::shape::variable::{Variable, VariableId, Variables};
 use crate::core::tree::{Node, Value};
 
 const KEYS: [&str; 12] = [
-    "type", "pattern", "enum", "const", "minLength", "maxLength", "minimum", "maximum", "example",
-    "placeholder", "at", "expansion",
+    "type",
+    "pattern",
+    "enum",
+    "const",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "example",
+    "placeholder",
+    "at",
+    "expansion",
 ];
 
 /// Reads the variables of a shape, and their places.
@@ -21,7 +31,10 @@ pub fn read_variables(
     let mut variables = Variables::default();
     let mut places = vec![];
     if !matches!(node.value, Value::Map(_)) {
-        mistakes.push(Mistake::new(node.at, format!("`variables` of spec is a map, not {}", node.kind())));
+        mistakes.push(Mistake::new(
+            node.at,
+            format!("`variables` of spec is a map, not {}", node.kind()),
+        ));
     }
     for entry in node.entries() {
         if !is_name(&entry.key) {
@@ -30,13 +43,18 @@ pub fn read_variables(
                     .help("a letter, then letters, digits, `_` or `-`"),
             );
         }
-        let Some(mut fields) = Fields::of(&entry.node, "a variable", &KEYS, mistakes) else { continue };
+        let Some(mut fields) = Fields::of(&entry.node, "a variable", &KEYS, mistakes) else {
+            continue;
+        };
         let constraint = read_constraint(&mut fields);
         let example = read_example(&mut fields, constraint.as_ref());
         let at = fields.texts("at");
         let placeholder = match fields.text("placeholder") {
             Some("") => {
-                fields.mistake(fields.key_at("placeholder"), "the placeholder of a variable is empty");
+                fields.mistake(
+                    fields.key_at("placeholder"),
+                    "the placeholder of a variable is empty",
+                );
                 format!("<{}>", entry.key)
             }
             Some(text) => text.to_owned(),
@@ -72,7 +90,10 @@ fn check_placeholders(variables: &Variables, mistakes: &mut Vec<Mistake>) {
     for (id, variable) in variables.iter() {
         for (other_id, other) in variables.iter() {
             let contains = other.placeholder.contains(&variable.placeholder);
-            if id != other_id && contains && (id < other_id || other.placeholder != variable.placeholder) {
+            if id != other_id
+                && contains
+                && (id < other_id || other.placeholder != variable.placeholder)
+            {
                 mistakes.push(Mistake::new(
                     other.written_at,
                     format!(
@@ -113,7 +134,10 @@ fn read_constraint(fields: &mut Fields<'_, '_>) -> Option<Constraint> {
         (None, None) => vec![],
     };
     if fields.get("enum").is_some_and(|n| n.items().is_empty()) {
-        fields.mistake(fields.key_at("enum"), "`enum` of a variable is empty: no value could ever pass");
+        fields.mistake(
+            fields.key_at("enum"),
+            "`enum` of a variable is empty: no value could ever pass",
+        );
         return None;
     }
     let kind = said.or_else(|| fixed.first().map(|n| natural_type(n))).unwrap_or(ValueType::Text);
@@ -125,12 +149,17 @@ fn read_constraint(fields: &mut Fields<'_, '_>) -> Option<Constraint> {
     };
     for word in ["pattern", "minLength", "maxLength", "minimum", "maximum"] {
         if fields.get(word).is_some() && !allowed.contains(&word) {
-            let beside = if fixed.is_empty() { format!("a {}", kind.word()) } else { "const or enum".to_owned() };
+            let beside = if fixed.is_empty() {
+                format!("a {}", kind.word())
+            } else {
+                "const or enum".to_owned()
+            };
             fields.mistake(fields.key_at(word), format!("`{word}` says nothing about {beside}"));
         }
     }
     if !fixed.is_empty() {
-        let values: Vec<Option<Setting>> = fixed.iter().map(|n| read_setting(n, kind, fields)).collect();
+        let values: Vec<Option<Setting>> =
+            fixed.iter().map(|n| read_setting(n, kind, fields)).collect();
         return Some(Constraint::OneOf(values.into_iter().collect::<Option<_>>()?));
     }
     match kind {
@@ -160,7 +189,11 @@ fn read_text_constraint(fields: &mut Fields<'_, '_>) -> Option<Constraint> {
             }
         },
     };
-    let constraint = TextConstraint { pattern, min_length: fields.count("minLength"), max_length: fields.count("maxLength") };
+    let constraint = TextConstraint {
+        pattern,
+        min_length: fields.count("minLength"),
+        max_length: fields.count("maxLength"),
+    };
     if constraint.pattern.is_none() && constraint.max_length.is_none() {
         let at = fields.at();
         fields.mistakes().push(
@@ -176,8 +209,9 @@ fn read_bounds(fields: &mut Fields<'_, '_>, kind: ValueType) -> Option<Constrain
         let Some(node) = fields.get(key) else {
             let at = fields.at();
             fields.mistakes().push(
-                Mistake::new(at, format!("a variable of type {} needs `{key}`", kind.word()))
-                    .help("0 means \"no limit\" in many places of Kubernetes, so both bounds are said"),
+                Mistake::new(at, format!("a variable of type {} needs `{key}`", kind.word())).help(
+                    "0 means \"no limit\" in many places of Kubernetes, so both bounds are said",
+                ),
             );
             return None;
         };
@@ -207,13 +241,16 @@ fn read_setting(node: &Node<'_>, kind: ValueType, fields: &mut Fields<'_, '_>) -
     let setting = setting_of(node, kind);
     if setting.is_none() {
         fields.mistakes().push(
-            Mistake::new(node.at, format!("a value of type {} is expected, not {}", kind.word(), node.kind()))
-                .help(match kind {
-                    ValueType::Text => "put it in quotes",
-                    ValueType::Quantity => "a quantity is written like `64Mi` or `500m`",
-                    ValueType::Integer => "an integer is written without quotes",
-                    ValueType::Boolean => "write true or false",
-                }),
+            Mistake::new(
+                node.at,
+                format!("a value of type {} is expected, not {}", kind.word(), node.kind()),
+            )
+            .help(match kind {
+                ValueType::Text => "put it in quotes",
+                ValueType::Quantity => "a quantity is written like `64Mi` or `500m`",
+                ValueType::Integer => "an integer is written without quotes",
+                ValueType::Boolean => "write true or false",
+            }),
         );
     }
     setting
@@ -244,13 +281,19 @@ fn read_example(fields: &mut Fields<'_, '_>, constraint: Option<&Constraint>) ->
             return read_setting(node, constraint.value_type(), fields);
         };
         if !constraint.accepts(&setting) {
-            fields.mistake(node.at, format!("the example does not satisfy its own variable: {}", constraint.describe()));
+            fields.mistake(
+                node.at,
+                format!("the example does not satisfy its own variable: {}", constraint.describe()),
+            );
         }
         return Some(setting);
     }
     match constraint {
         Constraint::OneOf(values) => values.first().cloned(),
-        Constraint::Text(_) | Constraint::Integer { .. } | Constraint::Boolean | Constraint::Quantity { .. } => {
+        Constraint::Text(_)
+        | Constraint::Integer { .. }
+        | Constraint::Boolean
+        | Constraint::Quantity { .. } => {
             if fields.get("at").is_none() {
                 let at = fields.at();
                 fields.mistakes().push(

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::core::judge::{Findings, Request, Shapes, Verdict, VerdictKind};
 use crate::core::mistake::Mistake;
+use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
 use crate::core::tree::{Node, Value};
@@ -55,7 +56,8 @@ enum FailOn {
 /// # Errors
 /// Shapes that cannot be loaded, and paths with no Job in them.
 pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
-    if args.shapes.iter().any(|p| p == files::STDIN) && args.jobs.iter().any(|p| p == files::STDIN) {
+    if args.shapes.iter().any(|p| p == files::STDIN) && args.jobs.iter().any(|p| p == files::STDIN)
+    {
         return Err(CannotRun::because("standard input holds the shapes or the Jobs, not both"));
     }
     let loaded = shapes::load(&args.shapes, stderr_style())?;
@@ -65,19 +67,32 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
     let mut errors = vec![];
     for path in &args.jobs {
         let before = jobs.len();
+        let mut others: Vec<String> = vec![];
         match files::expand(path) {
             Ok(names) => {
                 for name in names {
                     match files::read(&name) {
                         Ok(source) => {
-                            jobs.extend(judge_text(&shapes, &source, sources.len(), args.namespace.as_deref()));
+                            let text = judge_text(
+                                &shapes,
+                                &source,
+                                sources.len(),
+                                args.namespace.as_deref(),
+                            );
+                            for one in text {
+                                match one {
+                                    Ok(job) => jobs.push(job),
+                                    Err(kind) if others.contains(&kind) => {}
+                                    Err(kind) => others.push(kind),
+                                }
+                            }
                             sources.push(source);
                         }
                         Err(message) => errors.push(message),
                     }
                 }
                 if jobs.len() == before && errors.is_empty() {
-                    errors.push(format!("{path}: there is no Job in it, nothing was judged"));
+                    errors.push(no_job(path, &others));
                 }
             }
             Err(message) => errors.push(message),
@@ -98,13 +113,30 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
     Ok(Summary::of(&jobs).status(&jobs, fail_on, args.allow_ungoverned))
 }
 
-/// Judges every Job of a text, on all cores: documents do not depend on each other.
-fn judge_text(shapes: &Shapes, source: &Source, text: usize, namespace: Option<&str>) -> Vec<JudgedJob> {
+/// Why a path was worth nothing: what it holds instead of Jobs.
+fn no_job(path: &str, others: &[String]) -> String {
+    if others.is_empty() {
+        return format!("{path}: there is no Job in it, nothing was judged");
+    }
+    format!(
+        "{path}: there is no Job of batch/v1 in it, only {}; nothing was judged",
+        others.join(", ")
+    )
+}
+
+/// Judges every Job of a text, on all cores: documents do not depend on each other. An object of
+/// another kind is its kind and version.
+fn judge_text(
+    shapes: &Shapes,
+    source: &Source,
+    text: usize,
+    namespace: Option<&str>,
+) -> Vec<Result<JudgedJob, String>> {
     let chunks = split(&source.text);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     // A thread costs more than a few documents do.
     let per_thread = chunks.len().div_ceil(cores).max(16);
-    let judge = |chunks: &[Chunk<'_>]| -> Vec<Vec<Option<JudgedJob>>> {
+    let judge = |chunks: &[Chunk<'_>]| -> Vec<Vec<Result<JudgedJob, String>>> {
         chunks
             .iter()
             .map(|chunk| {
@@ -115,7 +147,7 @@ fn judge_text(shapes: &Shapes, source: &Source, text: usize, namespace: Option<&
             })
             .collect()
     };
-    let judged: Vec<Vec<Option<JudgedJob>>> = thread::scope(|scope| {
+    let judged: Vec<Vec<Result<JudgedJob, String>>> = thread::scope(|scope| {
         let workers: Vec<_> =
             chunks.chunks(per_thread).map(|part| scope.spawn(|| judge(part))).collect();
         workers.into_iter().flat_map(|w| w.join().unwrap_or_default()).collect()
@@ -124,22 +156,20 @@ fn judge_text(shapes: &Shapes, source: &Source, text: usize, namespace: Option<&
         .into_iter()
         .flatten()
         .enumerate()
-        .filter_map(|(index, job)| {
-            let mut job = job?;
-            job.source = format!("{}#{}", source.name, index + 1);
-            Some(job)
+        .map(|(index, job)| {
+            job.map(|job| JudgedJob { source: format!("{}#{}", source.name, index + 1), ..job })
         })
         .collect()
 }
 
-/// One object; nothing for a kind that is not judged.
+/// One object; its kind and version if it is not one that is judged.
 fn judge_object(
     shapes: &Shapes,
     source: &Source,
     text: usize,
     object: Result<Object<'_>, Mistake>,
     namespace: Option<&str>,
-) -> Option<JudgedJob> {
+) -> Result<JudgedJob, String> {
     let mut judged = JudgedJob {
         text,
         source: String::new(),
@@ -156,25 +186,33 @@ fn judge_object(
         Err(mistake) => {
             judged.verdict.reason = Some(mistake.message.clone());
             judged.mistake = Some(mistake);
-            return Some(judged);
+            return Ok(judged);
         }
     };
-    let text_of = |node: &Node<'_>, key: &str| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+    let text_of = |node: &Node<'_>, key: &str| {
+        node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
+    };
     let (job, prefix, reviewed, operation) = match review_of(&object.root) {
         Some(request) => {
             let operation = text_of(request, "operation");
-            (request.get("object"), "/request/object", Some(text_of(request, "namespace")), operation)
+            (
+                request.get("object"),
+                "/request/object",
+                Some(text_of(request, "namespace")),
+                operation,
+            )
         }
         None => (Some(&object.root), "", None, "CREATE".to_owned()),
     };
     let job = job.filter(|j| matches!(j.value, Value::Map(_)));
     let Some(job) = job else {
         judged.verdict.reason = Some("the AdmissionReview has no object".to_owned());
-        return Some(judged);
+        return Ok(judged);
     };
     let kind = text_of(job, "kind");
-    if text_of(job, "apiVersion") != "batch/v1" || !matches!(kind.as_str(), "Job" | "CronJob") {
-        return None;
+    let version = text_of(job, "apiVersion");
+    if version != "batch/v1" || !matches!(kind.as_str(), "Job" | "CronJob") {
+        return Err(format!("{} of {}", cut(&kind), cut(&version)));
     }
     judged.kind = kind;
     let metadata = job.get("metadata");
@@ -187,14 +225,16 @@ fn judge_object(
     };
     if judged.namespace.is_empty() {
         judged.verdict.reason = Some("it names no namespace: say which with -n".to_owned());
-        return Some(judged);
+        return Ok(judged);
     }
-    let operation = [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == operation);
+    let operation =
+        [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == operation);
     let Some(operation) = operation else {
         judged.verdict.reason = Some("jobshape judges CREATE and UPDATE only".to_owned());
-        return Some(judged);
+        return Ok(judged);
     };
-    let request = Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job };
+    let request =
+        Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job };
     judged.verdict = shapes.judge(&request);
     judged.offsets = judged
         .verdict
@@ -204,14 +244,21 @@ fn judge_object(
         .map(|finding| position_of(source, &object, &format!("{prefix}{}", finding.pointer)))
         .collect();
     judged.positions = judged.offsets.iter().map(|at| at.map(|at| source.position(at))).collect();
-    Some(judged)
+    Ok(judged)
 }
 
 /// The request of an AdmissionReview.
 fn review_of<'n>(root: &'n Node<'n>) -> Option<&'n Node<'n>> {
-    (root.get("kind").and_then(Node::as_str) == Some("AdmissionReview")).then(|| root.get("request")).flatten()
+    (root.get("kind").and_then(Node::as_str) == Some("AdmissionReview"))
+        .then(|| root.get("request"))
+        .flatten()
 }
 
 fn undecided(reason: String) -> Verdict {
-    Verdict { kind: VerdictKind::Error, shape: None, findings: Findings::default(), reason: Some(reason) }
+    Verdict {
+        kind: VerdictKind::Error,
+        shape: None,
+        findings: Findings::default(),
+        reason: Some(reason),
+    }
 }

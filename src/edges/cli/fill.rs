@@ -24,7 +24,11 @@ pub struct FillArgs {
 pub fn run(args: &FillArgs) -> Result<u8, CannotRun> {
     let loaded = shapes::load(std::slice::from_ref(&args.shape), stderr_style())?;
     let [only] = &loaded[..] else {
-        return Err(CannotRun::because(format_args!("{}: {} shapes, fill takes one", args.shape, loaded.len())));
+        return Err(CannotRun::because(format_args!(
+            "{}: {} shapes, fill takes one",
+            args.shape,
+            loaded.len()
+        )));
     };
     let shape = &only.shape;
     let mut values = vec![];
@@ -34,7 +38,8 @@ pub fn run(args: &FillArgs) -> Result<u8, CannotRun> {
         };
         values.push((name, value));
     }
-    let settings = shape.settings(values).map_err(|m| CannotRun::because(format_args!("--set: {m}")))?;
+    let settings =
+        shape.settings(values).map_err(|m| CannotRun::because(format_args!("--set: {m}")))?;
     for (id, setting) in &settings {
         let variable = shape.variables.get(*id);
         if !variable.constraint.accepts(setting) {

@@ -31,7 +31,8 @@ pub fn run(args: &LintArgs) -> Result<u8, CannotRun> {
         }
         Format::Json => {
             let shapes: Vec<serde_json::Value> = loaded.iter().map(json).collect();
-            let text = serde_json::to_string_pretty(&serde_json::json!({"shapes": shapes})).map_err(CannotRun::because)?;
+            let text = serde_json::to_string_pretty(&serde_json::json!({"shapes": shapes}))
+                .map_err(CannotRun::because)?;
             print(&(text + "\n"))?;
         }
     }
@@ -42,8 +43,13 @@ fn human(one: &LoadedShape, style: Style) -> String {
     let shape = &one.shape;
     let mut text = String::new();
     for (at, warning) in shape.warnings() {
-        let marks: Vec<Mark<'_>> =
-            one.sources.first().filter(|_| at != u32::MAX).map(|source| Mark { source, at, label: "" }).into_iter().collect();
+        let marks: Vec<Mark<'_>> = one
+            .sources
+            .first()
+            .filter(|_| at != u32::MAX)
+            .map(|source| Mark { source, at, label: "" })
+            .into_iter()
+            .collect();
         text.push_str(&report(Severity::Warning, &warning, &marks, None, style));
         text.push('\n');
     }
@@ -62,7 +68,13 @@ fn human(one: &LoadedShape, style: Style) -> String {
         text.push_str("  every field is pinned\n");
     }
     for place in open {
-        text.push_str(&format!("  {:<6} {:<8} {}: {}\n", place.danger.word(), place.how, place.path, place.what));
+        text.push_str(&format!(
+            "  {:<6} {:<8} {}: {}\n",
+            place.danger.word(),
+            place.how,
+            place.path,
+            place.what
+        ));
     }
     text
 }

@@ -79,7 +79,8 @@ fn entries(shapes: &Shapes) -> Vec<DevEntry> {
 /// answers alike to everything is not ready.
 fn self_test(shape: &Shape) -> Result<(), String> {
     let namespace = shape.namespaces.first().map_or("", String::as_str);
-    let filled = shape.fill(&[]).map_err(|m| format!("the shape `{}` cannot be filled: {m}", shape.name))?;
+    let filled =
+        shape.fill(&[]).map_err(|m| format!("the shape `{}` cannot be filled: {m}", shape.name))?;
     if judge_one(shape, &filled, namespace).count > 0 {
         return Err(format!("the shape `{}` refuses its own template", shape.name));
     }

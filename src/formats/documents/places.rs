@@ -26,7 +26,9 @@ fn walk(root: &Node<'_>, pointer: &str) -> Option<u32> {
     for token in tokens.split('/').filter(|_| !tokens.is_empty()) {
         let token = token.replace("~1", "/").replace("~0", "~");
         let child = match &node.value {
-            Value::Map(entries) => entries.iter().find(|e| e.key == token).map(|e| (&e.node, e.key_at)),
+            Value::Map(entries) => {
+                entries.iter().find(|e| e.key == token).map(|e| (&e.node, e.key_at))
+            }
             Value::List(items) => {
                 json::index(&token).and_then(|index| items.get(index)).map(|item| (item, NOWHERE))
             }

@@ -71,14 +71,12 @@ impl<'a> Reader<'a> {
             }
     }
 
-    fn duplicate(&self, key: &Cow<'a, str>, first: Option<&Cow<'a, str>>) -> Mistake {
-        // A key without escapes stands in the text, so it knows where; its quote is before it.
-        let place = |key: &Cow<'a, str>| match key {
-            Cow::Borrowed(key) => self.part.place_of(key).map(|at| at.saturating_sub(1)),
-            Cow::Owned(_) => None,
-        };
+    fn duplicate(&self, key: &str, first: &str) -> Mistake {
+        // A key without escapes is borrowed from the text, and so knows where; its quote is before
+        // it. One with escapes is a copy, which stands nowhere in the text.
+        let place = |key: &str| self.part.place_of(key).map(|at| at.saturating_sub(1));
         let at = place(key).map_or(NOWHERE, |at| self.part.offset(at));
-        let line = first.and_then(place).map_or(self.part.line, |at| self.part.line_at(at));
+        let line = place(first).map_or(self.part.line, |at| self.part.line_at(at));
         refused::duplicate(key, at, line)
     }
 }
@@ -160,9 +158,8 @@ impl<'a> Visitor<'a> for Seed<'_, 'a> {
                     }
                     !seen.insert(key.clone())
                 };
-                if known {
-                    let first = entries.iter().find(|entry| entry.key == key);
-                    let mistake = reader.duplicate(&key, first.map(|entry| &entry.key));
+                if known && let Some(first) = entries.iter().find(|entry| entry.key == key) {
+                    let mistake = reader.duplicate(&key, &first.key);
                     return Err(reader.fail(mistake));
                 }
             }

@@ -1,1 +1,172 @@
+use std::borrow::Cow;
 
+use proptest::prelude::*;
+
+use super::{Duplicates, Skip, locate, nearest, read, split};
+use crate::core::mistake::Mistake;
+use crate::core::tree::{MAX_NODES, NOWHERE, Node, Number, Value};
+
+fn tree(text: &str) -> Node<'_> {
+    read(text, Skip::Nothing, Duplicates::Refuse).unwrap()
+}
+
+fn refusal(text: &str) -> Mistake {
+    read(text, Skip::Nothing, Duplicates::Refuse).unwrap_err()
+}
+
+#[test]
+fn borrows_strings_that_have_no_escapes() {
+    let root = tree(r#"{"a": "b", "\u0063": "d\n"}"#);
+    let [a, c] = root.entries() else { panic!("two entries") };
+    assert!(matches!(a.key, Cow::Borrowed("a")));
+    assert!(matches!(a.node.value, Value::String(Cow::Borrowed("b"))));
+    assert_eq!((c.key.as_ref(), c.node.as_str()), ("c", Some("d\n")));
+    assert_eq!((root.at, a.key_at, a.node.at), (NOWHERE, NOWHERE, NOWHERE));
+}
+
+#[test]
+fn keeps_integers_exact() {
+    let number = |text| tree(text).value;
+    assert_eq!(number("9007199254740993"), Value::Number(Number::Int(9_007_199_254_740_993)));
+    assert_eq!(number("18446744073709551615"), Value::Number(Number::Unsigned(u64::MAX)));
+    assert_eq!(number("5.0"), Value::Number(Number::Int(5)));
+    assert_eq!(number("1e2"), Value::Number(Number::Int(100)));
+    assert_eq!(number("-0"), Value::Number(Number::Int(0)));
+    assert_eq!(number("0.1"), Value::Number(Number::Float(0.1)));
+}
+
+#[test]
+fn skips_what_a_job_in_a_cluster_carries() {
+    let text = r#"{"metadata": {"name": "a", "managedFields": [1], "status": 1}, "status": {"x": [1]},
+                   "spec": {"status": 1, "metadata": {"managedFields": 1}}}"#;
+    let root = read(text, Skip::Job, Duplicates::Keep).unwrap();
+    let keys = |node: &Node<'_>| -> Vec<String> {
+        node.entries().iter().map(|entry| entry.key.to_string()).collect()
+    };
+    assert_eq!(keys(&root), ["metadata", "spec"]);
+    assert_eq!(keys(root.get("metadata").unwrap()), ["name", "status"]);
+    let spec = root.get("spec").unwrap();
+    assert_eq!(keys(spec), ["status", "metadata"]);
+    assert_eq!(keys(spec.get("metadata").unwrap()), ["managedFields"]);
+    assert_eq!(tree(text).entries().len(), 3);
+}
+
+#[test]
+fn refuses_or_keeps_duplicate_keys() {
+    let text = "{\n \"a\": 1,\n \"b\": {\"a\": 1},\n \"a\": 2}";
+    let mistake = refusal(text);
+    assert_eq!(mistake.at as usize, text.rfind("\"a\"").unwrap());
+    assert!(mistake.message.contains("`a`"));
+    assert!(mistake.help.unwrap().contains("line 2"));
+    let kept = read(text, Skip::Nothing, Duplicates::Keep).unwrap();
+    assert_eq!(kept.entries().len(), 3);
+    // Escaped, it is the same key still, and the place is where serde had got to.
+    let escaped = refusal(r#"{"a": 1, "\u0061": 2}"#);
+    assert!(escaped.message.contains("`a`") && escaped.at != NOWHERE);
+}
+
+#[test]
+fn finds_duplicates_in_a_large_map_without_comparing_all_keys() {
+    let keys: Vec<String> = (0..50_000).map(|n| format!("\"k{n}\":1")).collect();
+    tree(&format!("{{{}}}", keys.join(",")));
+    assert!(refusal(&format!("{{{},\"k7\":1}}", keys.join(","))).message.contains("`k7`"));
+}
+
+#[test]
+fn caps_nodes_and_depth() {
+    let many = format!("[{}0]", "0,".repeat(MAX_NODES));
+    let mistake = refusal(&many);
+    assert!(mistake.message.contains(&MAX_NODES.to_string()), "{mistake}");
+    assert!((mistake.at as usize) < many.len());
+    tree(&format!("{}{}", "[".repeat(127), "]".repeat(127)));
+    assert!(refusal(&"[".repeat(128)).message.contains("128"));
+}
+
+#[test]
+fn says_where_the_syntax_breaks() {
+    for (text, at) in [
+        ("{\"a\": 1,}", 8),
+        ("{\n\"a\" 1}", 6),
+        ("{\"a\": [1, 2", 11),
+        ("{} x", 3),
+        ("{\"é\": tru}", 10),
+        ("", 0),
+        ("\"\\ud800\"", 7),
+    ] {
+        let mistake = refusal(text);
+        assert!(mistake.message.starts_with("the JSON is broken here: "), "{mistake}");
+        assert!(!mistake.message.contains(" at line "), "{mistake}");
+        assert!(mistake.at.abs_diff(at) <= 1, "{text:?}: {} {mistake}", mistake.at);
+    }
+}
+
+#[test]
+fn splits_a_stream_of_values() {
+    let text = " {\"a\": 1}\n{\"b\": 2}{\"c\": 3}\n";
+    let parts: Vec<_> = split(text).into_iter().map(Result::unwrap).collect();
+    let at: Vec<_> = parts.iter().map(|part| (part.at, part.line, part.text)).collect();
+    assert_eq!(at, [(1, 1, "{\"a\": 1}"), (10, 2, "{\"b\": 2}"), (18, 2, "{\"c\": 3}")]);
+    let broken = split("{}\n---\n{}");
+    assert_eq!(broken.len(), 2);
+    let mistake = broken[1].as_ref().unwrap_err();
+    assert!(mistake.help.as_ref().unwrap().contains("`---`"));
+}
+
+#[test]
+fn locates_values_by_pointer() {
+    let text = r#" {"a": [1, {"x/y": true}], "~": {"": null}, "a": 2}"#;
+    for (pointer, value) in [
+        ("", "{\"a\""),
+        ("/a", "[1"),
+        ("/a/0", "1,"),
+        ("/a/1", "{\"x/y\""),
+        ("/a/1/x~1y", "true"),
+        ("/~0/", "null"),
+    ] {
+        let at = locate(text, pointer).unwrap() as usize;
+        assert!(text[at..].starts_with(value), "{pointer}: {}", &text[at..]);
+    }
+    for pointer in ["a", "/b", "/a/2", "/a/01", "/a/-", "/a/0/x"] {
+        assert_eq!(locate(text, pointer), None, "{pointer}");
+    }
+    assert_eq!(nearest(text, "/a/1/z"), locate(text, "/a/1"));
+    assert_eq!(nearest("", ""), None);
+}
+
+fn any_json() -> impl Strategy<Value = serde_json::Value> {
+    let leaf = prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        any::<u64>().prop_map(Into::into),
+        any::<f64>().prop_map(Into::into),
+        "\\PC{0,8}".prop_map(Into::into),
+        any::<String>().prop_map(Into::into),
+    ];
+    leaf.prop_recursive(5, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+            prop::collection::hash_map("\\PC{0,6}", inner, 0..6)
+                .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn reads_back_what_was_printed(json in any_json()) {
+        let text = json.to_string();
+        prop_assert_eq!(tree(&text), Node::from_json(&json));
+        let pretty = serde_json::to_string_pretty(&json).unwrap();
+        prop_assert_eq!(tree(&pretty), Node::from_json(&json));
+    }
+
+    #[test]
+    fn never_panics(text in "([{}\\[\\],:\"\\\\u0-9aé \n.eE-]|null|true|\"a\"){0,30}", pointer in "[/~01a-]{0,8}") {
+        let _ = read(&text, Skip::Job, Duplicates::Refuse);
+        let _ = split(&text);
+        if let Some(at) = nearest(&text, &pointer) {
+            prop_assert!((at as usize) <= text.len());
+        }
+    }
+}

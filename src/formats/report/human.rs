@@ -31,10 +31,15 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
     }
     let Some(shape) = &job.verdict.shape else { return };
     for (finding, offset) in job.verdict.findings.findings.iter().zip(&job.offsets) {
-        let severity = if finding.action == Action::Enforce { Severity::Error } else { Severity::Warning };
+        let severity =
+            if finding.action == Action::Enforce { Severity::Error } else { Severity::Warning };
         let marks: Vec<Mark<'_>> = offset
             .iter()
-            .map(|at| Mark { source, at: *at, label: if finding.expected.is_some() { "not this" } else { "" } })
+            .map(|at| Mark {
+                source,
+                at: *at,
+                label: if finding.expected.is_some() { "not this" } else { "" },
+            })
             .collect();
         let title = match finding.action {
             Action::Enforce => finding_line(shape, finding),
@@ -55,7 +60,12 @@ fn line(job: &JudgedJob) -> String {
     if !job.namespace.is_empty() || !job.name.is_empty() {
         what.push_str(&format!(" {}/{}", cut(&job.namespace), cut(&job.name)));
     }
-    let by = job.verdict.shape.as_ref().map(|s| format!("{} ({})", s.name, s.short_digest())).unwrap_or_default();
+    let by = job
+        .verdict
+        .shape
+        .as_ref()
+        .map(|s| format!("{} ({})", s.name, s.short_digest()))
+        .unwrap_or_default();
     let reason = job.verdict.reason.as_deref().map(|r| format!(": {r}")).unwrap_or_default();
     let count = job.verdict.findings.count;
     let findings = match (count, job.verdict.findings.enforced) {
@@ -73,7 +83,8 @@ fn line(job: &JudgedJob) -> String {
 }
 
 fn counts(summary: &Summary) -> String {
-    let mut parts = vec![format!("{} admitted", summary.allow), format!("{} refused", summary.deny)];
+    let mut parts =
+        vec![format!("{} admitted", summary.allow), format!("{} refused", summary.deny)];
     if summary.error > 0 {
         parts.push(format!("{} could not be judged", summary.error));
     }

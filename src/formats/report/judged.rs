@@ -62,11 +62,16 @@ impl Summary {
     #[must_use]
     pub fn status(&self, jobs: &[JudgedJob], fail_on: Action, allow_ungoverned: bool) -> u8 {
         let judged = self.allow + self.deny;
-        if self.error > 0 || (self.ungoverned > 0 && !allow_ungoverned) || judged + self.ungoverned == 0 {
+        if self.error > 0
+            || (self.ungoverned > 0 && !allow_ungoverned)
+            || judged + self.ungoverned == 0
+        {
             return 2;
         }
         let fails = self.deny > 0
-            || jobs.iter().any(|job| job.verdict.findings.findings.iter().any(|f| f.action >= fail_on));
+            || jobs
+                .iter()
+                .any(|job| job.verdict.findings.findings.iter().any(|f| f.action >= fail_on));
         u8::from(fails)
     }
 }

@@ -41,7 +41,10 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
     let enforced: Vec<&Finding> =
         verdict.findings.findings.iter().filter(|f| f.action == Action::Enforce).collect();
     let count = verdict.findings.enforced;
-    let head = format!("{speaker} refused this {kind}: {count} finding{}", if count == 1 { "" } else { "s" });
+    let head = format!(
+        "{speaker} refused this {kind}: {count} finding{}",
+        if count == 1 { "" } else { "s" }
+    );
     lines(head, count, enforced.into_iter().map(|f| format!("- {}", finding_line(shape, f))))
 }
 
@@ -49,7 +52,8 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
 #[must_use]
 pub fn findings_of(verdict: &Verdict, action: Action) -> Option<String> {
     let shape = verdict.shape.as_ref()?;
-    let of_action: Vec<&Finding> = verdict.findings.findings.iter().filter(|f| f.action == action).collect();
+    let of_action: Vec<&Finding> =
+        verdict.findings.findings.iter().filter(|f| f.action == action).collect();
     let count = of_action.len();
     let mut of_action = of_action.into_iter().map(|f| finding_line(shape, f));
     let first = of_action.next()?;
@@ -63,7 +67,12 @@ pub fn warnings(verdict: &Verdict) -> Vec<String> {
     let mut warnings: Vec<String> = vec![];
     let mut total = 0;
     for finding in verdict.findings.findings.iter().filter(|f| f.action == Action::Warn) {
-        let text = format!("jobshape: {} ({}): {}", shape.name, shape.short_digest(), finding_line(shape, finding));
+        let text = format!(
+            "jobshape: {} ({}): {}",
+            shape.name,
+            shape.short_digest(),
+            finding_line(shape, finding)
+        );
         let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_WARNING).collect();
         total += text.len();
         if total > MAX_TEXT || warnings.len() == MAX_LINES {

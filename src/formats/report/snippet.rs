@@ -3,6 +3,7 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::core::mistake::Mistake;
+use crate::core::path::is_invisible;
 use crate::core::tree::NOWHERE;
 use crate::formats::text::Source;
 
@@ -40,8 +41,14 @@ pub struct Mark<'a> {
 
 /// A headed report with at most two marked places and a note.
 #[must_use]
-pub fn report(severity: Severity, title: &str, marks: &[Mark<'_>], note: Option<&str>, style: Style) -> String {
-    let lines: Vec<MarkedLine<'_>> = marks.iter().filter_map(|m| MarkedLine::of(m)).collect();
+pub fn report(
+    severity: Severity,
+    title: &str,
+    marks: &[Mark<'_>],
+    note: Option<&str>,
+    style: Style,
+) -> String {
+    let lines: Vec<MarkedLine<'_>> = marks.iter().filter_map(MarkedLine::of).collect();
     let level = match severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -54,7 +61,10 @@ pub fn report(severity: Severity, title: &str, marks: &[Mark<'_>], note: Option<
             annotation = annotation.label(line.label);
         }
         group = group.element(
-            Snippet::source(line.text).line_start(line.number).path(line.path).annotation(annotation),
+            Snippet::source(line.text.as_str())
+                .line_start(line.number)
+                .path(line.path)
+                .annotation(annotation),
         );
     }
     if let Some(note) = note {
@@ -101,7 +111,7 @@ pub fn place(source: &Source, at: u32) -> String {
 struct MarkedLine<'a> {
     path: &'a str,
     number: usize,
-    text: &'a str,
+    text: String,
     span: std::ops::Range<usize>,
     label: &'a str,
 }
@@ -111,10 +121,43 @@ impl<'a> MarkedLine<'a> {
         let position = mark.source.position(mark.at);
         let line = mark.source.line_text(position.line)?;
         let start: usize = line.chars().take(position.column - 1).map(char::len_utf8).sum();
-        let shown = if line.len() > MAX_LINE { "" } else { line };
-        let span = if shown.is_empty() { 0..0 } else { start..token_end(line, start) };
-        Some(MarkedLine { path: &mark.source.name, number: position.line, text: shown, span, label: mark.label })
+        if line.len() > MAX_LINE {
+            let text = "(a line too long to be shown)".to_owned();
+            let span = 0..text.len();
+            return Some(MarkedLine {
+                path: &mark.source.name,
+                number: position.line,
+                text,
+                span,
+                label: mark.label,
+            });
+        }
+        let end = token_end(line, start);
+        let (before, token, after) =
+            (visible(&line[..start]), visible(&line[start..end]), visible(&line[end..]));
+        let span = before.len()..before.len() + token.len();
+        let text = format!("{before}{token}{after}");
+        Some(MarkedLine {
+            path: &mark.source.name,
+            number: position.line,
+            text,
+            span,
+            label: mark.label,
+        })
     }
+}
+
+/// A text in which nothing can draw on the terminal or hide from the eye.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if (c.is_control() && c != '\t') || is_invisible(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// Where the key or value that begins at `start` ends: before a comment, and before the colon of

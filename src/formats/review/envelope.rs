@@ -102,17 +102,24 @@ impl<'a> Envelope<'a> {
     /// # Errors
     /// The uid, if one could be read, and a sentence.
     pub fn read(body: &'a [u8]) -> Result<Envelope<'a>, (Option<String>, String)> {
-        let outer: Outer<'a> =
-            serde_json::from_slice(body).map_err(|error| (None, format!("the body is no AdmissionReview: {}", safe(&error))))?;
+        let outer: Outer<'a> = serde_json::from_slice(body)
+            .map_err(|error| (None, format!("the body is no AdmissionReview: {}", safe(&error))))?;
         let Some(request) = outer.request else {
             return Err((None, "the body is no AdmissionReview with a request".to_owned()));
         };
-        let uid = || serde_json::from_str::<OnlyUid<'_>>(request.get()).ok().map(|only| only.uid.into_owned()).filter(|u| !u.is_empty());
+        let uid = || {
+            serde_json::from_str::<OnlyUid<'_>>(request.get())
+                .ok()
+                .map(|only| only.uid.into_owned())
+                .filter(|u| !u.is_empty())
+        };
         if outer.kind != "AdmissionReview" || outer.api_version != API_VERSION {
             return Err((uid(), format!("the body is no AdmissionReview of {API_VERSION}")));
         }
         match serde_json::from_str::<Incoming<'a>>(request.get()) {
-            Ok(request) if request.uid.is_empty() => Err((None, "the request has no uid".to_owned())),
+            Ok(request) if request.uid.is_empty() => {
+                Err((None, "the request has no uid".to_owned()))
+            }
             Ok(request) => Ok(Envelope { request }),
             Err(error) => Err((uid(), format!("the request cannot be read: {}", safe(&error)))),
         }

@@ -14,8 +14,11 @@ pub(super) fn check(part: Part<'_>) -> Result<(), Mistake> {
         return Ok(());
     }
     if let Some(at) = part.text.find("\r\r\n") {
-        return Err(Mistake::new(part.offset(at), "CR, CR, LF is one line end to kubectl and two to others")
-            .help("end the line with LF alone"));
+        return Err(Mistake::new(
+            part.offset(at),
+            "CR, CR, LF is one line end to kubectl and two to others",
+        )
+        .help("end the line with LF alone"));
     }
     for (at, character) in part.text.char_indices() {
         match character {

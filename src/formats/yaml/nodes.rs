@@ -80,12 +80,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn within(&self, span: &Span) -> usize {
-        span.start.byte_offset().unwrap_or_default()
-    }
-
     fn at(&self, span: &Span) -> u32 {
-        self.part.offset(self.within(span))
+        self.part.offset(start(span))
     }
 
     fn count(&mut self, more: usize, at: u32) -> Result<(), Mistake> {
@@ -135,14 +131,17 @@ impl<'a> Reader<'a> {
         style: ScalarStyle,
         span: &Span,
     ) -> Result<Value<'a>, Mistake> {
-        self.check_escapes(&text, style, span)?;
+        self.check_escapes(matches!(text, Cow::Owned(_)), style, span)?;
         if style != ScalarStyle::Plain {
             self.check_end(style, span)?;
             return Ok(Value::String(text));
         }
         scalar::value(text).ok_or_else(|| {
-            Mistake::new(self.at(span), "infinity and NaN have no form in JSON, so kubectl refuses them")
-                .help("put the value between quotes if it is meant as text")
+            Mistake::new(
+                self.at(span),
+                "infinity and NaN have no form in JSON, so kubectl refuses them",
+            )
+            .help("put the value between quotes if it is meant as text")
         })
     }
 
@@ -184,12 +183,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn key(&mut self, event: Event<'a>, span: &Span, level: Level) -> Result<Cow<'a, str>, Mistake> {
+    fn key(
+        &mut self,
+        event: Event<'a>,
+        span: &Span,
+        level: Level,
+    ) -> Result<Cow<'a, str>, Mistake> {
         let at = self.at(span);
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span)?;
-                self.check_escapes(&text, style, span)?;
+                self.check_escapes(matches!(text, Cow::Owned(_)), style, span)?;
                 self.check_flow(&text, style, span, level)?;
                 if anchor != 0 && self.aliases {
                     // A key's text as a value: typed as the value would be.
@@ -201,19 +205,22 @@ impl<'a> Reader<'a> {
                     return Ok(text);
                 }
                 if text == "<<" {
-                    return Err(Mistake::new(at, "the merge key `<<` is not read")
-                        .help(
-                            "write the merged entries out: whether they or those beside them win \
+                    return Err(Mistake::new(at, "the merge key `<<` is not read").help(
+                        "write the merged entries out: whether they or those beside them win \
                              depends on their order to kubectl, and not in the YAML specification",
-                        ));
+                    ));
                 }
                 scalar::key(text).ok_or_else(|| {
-                    Mistake::new(at, "this key is neither text nor a number that kubectl can make text of")
-                        .help("put the key between quotes, or give it a name")
+                    Mistake::new(
+                        at,
+                        "this key is neither text nor a number that kubectl can make text of",
+                    )
+                    .help("put the key between quotes, or give it a name")
                 })
             }
-            Event::Alias(_) => Err(Mistake::new(at, "an alias as a key is not read")
-                .help("write the key out")),
+            Event::Alias(_) => {
+                Err(Mistake::new(at, "an alias as a key is not read").help("write the key out"))
+            }
             _ => Err(Mistake::new(at, "a list or map cannot be a key")
                 .help("write the key as text; put braces that belong to it between quotes")),
         }
@@ -234,12 +241,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn check_escapes(&self, text: &Cow<'_, str>, style: ScalarStyle, span: &Span) -> Result<(), Mistake> {
-        if style != ScalarStyle::DoubleQuoted || matches!(text, Cow::Borrowed(_)) {
+    fn check_escapes(&self, copied: bool, style: ScalarStyle, span: &Span) -> Result<(), Mistake> {
+        // Without an escape the parser has nothing to copy.
+        if style != ScalarStyle::DoubleQuoted || !copied {
             return Ok(());
         }
         let raw = span.slice(self.part.text).unwrap_or_default();
-        characters::check_escapes(self.part, raw, self.within(span))
+        characters::check_escapes(self.part, raw, start(span))
     }
 
     /// kubectl puts a line end after the last line; where that holds only spaces and a block that
@@ -252,8 +260,13 @@ impl<'a> Reader<'a> {
         if !block || end == text.len() || !rest.trim().is_empty() {
             return Ok(());
         }
-        let header = text.get(self.within(span)..).and_then(|block| block.lines().next());
-        let keeps = header.is_some_and(|line| line.chars().take(3).any(|c| c == '+'));
+        // The span begins with the block's own text, and its header is on the line before; only
+        // that of an empty block begins with the header.
+        let (before, after) = text.split_at_checked(start(span)).unwrap_or_default();
+        let keeps = [before.trim_end().lines().next_back(), after.lines().next()]
+            .iter()
+            .flatten()
+            .any(|header| header.contains('+'));
         if !keeps || !text.get(..end).is_some_and(|text| text.ends_with(['\n', '\r'])) {
             return Ok(());
         }
@@ -300,6 +313,11 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Every span of a text in memory has byte offsets; they are optional for other inputs.
+fn start(span: &Span) -> usize {
+    span.start.byte_offset().unwrap_or_default()
+}
+
 fn refuse_depth(depth: usize, at: u32) -> Result<(), Mistake> {
     if depth < MAX_DEPTH {
         return Ok(());
@@ -311,7 +329,9 @@ fn refuse_depth(depth: usize, at: u32) -> Result<(), Mistake> {
 fn height(node: &Node<'_>) -> usize {
     match &node.value {
         Value::List(items) => 1 + items.iter().map(height).max().unwrap_or(0),
-        Value::Map(entries) => 1 + entries.iter().map(|entry| height(&entry.node)).max().unwrap_or(0),
+        Value::Map(entries) => {
+            1 + entries.iter().map(|entry| height(&entry.node)).max().unwrap_or(0)
+        }
         _ => 0,
     }
 }

@@ -162,12 +162,11 @@ fn float(text: &str) -> Meaning {
 /// Go's rule for a float that begins with a point, where go-yaml does not strip underscores.
 fn underscores_stand_between_digits(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let digit = |at: Option<usize>| {
-        at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit)
-    };
-    bytes.iter().enumerate().all(|(at, &byte)| {
-        byte != b'_' || (digit(at.checked_sub(1)) && digit(at.checked_add(1)))
-    })
+    let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
+    bytes
+        .iter()
+        .enumerate()
+        .all(|(at, &byte)| byte != b'_' || (digit(at.checked_sub(1)) && digit(at.checked_add(1))))
 }
 
 /// `strconv.FormatFloat(f, 'g', -1, 32)`, which is how kubectl writes a float that is a key.

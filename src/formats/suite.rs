@@ -1,0 +1,256 @@
+//! Test files: a base Job, changes of it, and what each must get.
+//!
+//! A case that cannot be built is an error, never a pass: a patch that replaces what is not there,
+//! a rule that does not exist, a refusal that says no rule.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::core::judge::{Finding, Shapes, VerdictKind};
+use crate::core::mistake::Mistake;
+use crate::core::shape::Shape;
+use crate::core::shape::document::Operation;
+use crate::core::shape::rule::Action;
+use crate::core::tree::Node;
+
+pub mod case;
+pub mod read;
+
+pub use case::{Built, Outcome};
+
+/// The kind of a test file.
+pub const KIND: &str = "JobShapeTest";
+
+/// A test file, read.
+#[derive(Debug)]
+pub struct Suite {
+    /// `metadata.name`.
+    pub name: String,
+    /// The shape files it names, with where they stand.
+    pub shapes: Vec<(String, u32)>,
+    /// The Job that cases change.
+    pub base: Base,
+    /// Who asks.
+    pub request: Requester,
+    /// The cases.
+    pub cases: Vec<Case>,
+}
+
+/// The Job that cases change.
+#[derive(Debug)]
+pub enum Base {
+    /// The first shape's template, filled with these values and examples.
+    Fill(Vec<(String, String, u32)>),
+    /// A file.
+    File(String, u32),
+}
+
+/// Who asks, and where.
+#[derive(Debug, Default, Clone)]
+pub struct Requester {
+    /// The user.
+    pub user: Option<String>,
+    /// The user's groups.
+    pub groups: Vec<String>,
+    /// The namespace of a Job that names none.
+    pub namespace: Option<String>,
+}
+
+/// A case, as written.
+#[derive(Debug)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub at: u32,
+    /// How its Job is made.
+    pub change: Change,
+    /// What it must get.
+    pub expect: VerdictKind,
+    /// The rules that must have findings, and no others.
+    pub rules: Vec<(String, u32)>,
+    /// Any rules will do.
+    pub any_rule: bool,
+    /// Places that must have findings.
+    pub paths: Vec<String>,
+    /// A text that some finding's message must hold.
+    pub message: Option<String>,
+    /// Create or update.
+    pub operation: Operation,
+    /// Rules keep the actions they have; otherwise every rule is judged as Enforce.
+    pub as_written: bool,
+}
+
+/// How a case makes its Job: a start, then a patch, then a merge.
+#[derive(Debug)]
+pub struct Change {
+    /// What it starts from.
+    pub start: Start,
+    /// RFC 6902.
+    pub patch: Option<json_patch::Patch>,
+    /// RFC 7386, after the patch.
+    pub merge: Option<serde_json::Value>,
+}
+
+/// What a case starts from.
+#[derive(Debug)]
+pub enum Start {
+    /// The base.
+    Base,
+    /// Another Job.
+    Object(serde_json::Value),
+    /// The template filled with these values.
+    Values(Vec<(String, String)>),
+}
+
+/// A suite with its shapes and base: cases can be built and judged.
+pub struct Ready<'s> {
+    suite: &'s Suite,
+    base: serde_json::Value,
+    first: Arc<Shape>,
+    enforced: Shapes,
+    as_written: Shapes,
+}
+
+impl<'s> Ready<'s> {
+    /// A suite with its loaded shapes; `file` is the base, if the suite names one.
+    ///
+    /// # Errors
+    /// Mistakes in the suite: a rule that no shape has, a value that no variable is, shapes that
+    /// cannot be loaded together.
+    pub fn new(
+        suite: &'s Suite,
+        shapes: &[Shape],
+        file: Option<serde_json::Value>,
+    ) -> Result<Ready<'s>, Vec<Mistake>> {
+        let mut mistakes = vec![];
+        let names: HashSet<&str> =
+            shapes.iter().flat_map(|s| s.rules.iter().map(|r| r.name.as_str())).collect();
+        for case in &suite.cases {
+            for (rule, at) in &case.rules {
+                if !names.contains(rule.as_str()) {
+                    let known: Vec<&str> = names.iter().copied().collect();
+                    let mut mistake = Mistake::new(*at, format!("no shape has a rule `{rule}`"));
+                    mistake.help = crate::core::mistake::nearest(rule, known)
+                        .map(|n| format!("did you mean `{n}`?"));
+                    mistakes.push(mistake);
+                }
+            }
+        }
+        let together = |shapes: Vec<Shape>| {
+            Shapes::new(shapes).map_err(|(_, message)| vec![Mistake::nowhere(message)])
+        };
+        let enforced = shapes
+            .iter()
+            .cloned()
+            .map(|mut shape| {
+                shape.rules.iter_mut().for_each(|rule| rule.action = Action::Enforce);
+                shape
+            })
+            .collect();
+        let as_written = together(shapes.to_vec())?;
+        let enforced = together(enforced)?;
+        let Some(first) = as_written.all().first().cloned() else {
+            return Err(vec![Mistake::nowhere("a test file needs a shape")]);
+        };
+        let base = match (&suite.base, file) {
+            (Base::File(..), Some(json)) => json,
+            (Base::File(_, at), None) => {
+                mistakes.push(Mistake::new(*at, "the base was not read"));
+                serde_json::Value::Null
+            }
+            (Base::Fill(values), _) => {
+                let pairs = values.iter().map(|(name, value, _)| (name.as_str(), value.as_str()));
+                let filled = first.settings(pairs).and_then(|settings| first.fill(&settings));
+                filled.map(|n| n.to_json()).map_err(|m| {
+                    let at = values.first().map_or(m.at, |(_, _, at)| *at);
+                    vec![Mistake { at, ..m }]
+                })?
+            }
+        };
+        if mistakes.is_empty() {
+            Ok(Ready { suite, base, first, enforced, as_written })
+        } else {
+            Err(mistakes)
+        }
+    }
+
+    /// Case 0: the base itself is admitted, and without findings.
+    #[must_use]
+    pub fn base(&self) -> Built {
+        self.built(self.base.clone(), Operation::Create)
+    }
+
+    /// Builds the Job of a case.
+    ///
+    /// # Errors
+    /// Why it cannot be built, in a sentence.
+    pub fn build(&self, case: &Case) -> Result<Built, String> {
+        let mut job = match &case.change.start {
+            Start::Base => self.base.clone(),
+            Start::Object(object) => object.clone(),
+            Start::Values(values) => {
+                let pairs = values.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+                let settings = self.first.settings(pairs).map_err(|m| m.to_string())?;
+                self.first.fill(&settings).map_err(|m| m.to_string())?.to_json()
+            }
+        };
+        if let Some(patch) = &case.change.patch {
+            json_patch::patch(&mut job, patch)
+                .map_err(|error| format!("the patch cannot be applied: {error}"))?;
+        }
+        if let Some(merge) = &case.change.merge {
+            json_patch::merge(&mut job, merge);
+        }
+        if job == self.base && case.expect == VerdictKind::Deny {
+            return Err("the case changes nothing, so it cannot be refused".to_owned());
+        }
+        Ok(self.built(job, case.operation))
+    }
+
+    fn built(&self, job: serde_json::Value, operation: Operation) -> Built {
+        let named = job.pointer("/metadata/namespace").and_then(serde_json::Value::as_str);
+        let namespace = named
+            .or(self.suite.request.namespace.as_deref())
+            .or(self.first.namespaces.first().map(String::as_str))
+            .unwrap_or_default()
+            .to_owned();
+        Built { job, namespace, operation }
+    }
+
+    /// Judges a built case as the server would.
+    #[must_use]
+    pub fn judge(&self, built: &Built, as_written: bool) -> Outcome {
+        let shapes = if as_written { &self.as_written } else { &self.enforced };
+        let tree = Node::from_json(&built.job);
+        let kind = tree.get("kind").and_then(Node::as_str).unwrap_or_default().to_owned();
+        let request = crate::core::judge::Request {
+            kind: &kind,
+            namespace: &built.namespace,
+            operation: built.operation,
+            object: &tree,
+        };
+        Outcome::of(&shapes.judge(&request))
+    }
+
+    /// The shapes, every rule as Enforce.
+    #[must_use]
+    pub fn enforced(&self) -> &Shapes {
+        &self.enforced
+    }
+
+    /// The suite.
+    #[must_use]
+    pub fn suite(&self) -> &'s Suite {
+        self.suite
+    }
+}
+
+/// The rules that have findings, each once, sorted.
+#[must_use]
+pub fn rules_of(shape: &Shape, findings: &[Finding]) -> Vec<String> {
+    let mut rules: Vec<String> = findings.iter().map(|f| shape.rule(f.rule).name.clone()).collect();
+    rules.sort();
+    rules.dedup();
+    rules
+}
