@@ -2,6 +2,7 @@
 //! all.
 
 mod apiserver;
+mod cli;
 mod harness;
 mod serve;
 mod tables;

@@ -2,7 +2,9 @@
 
 use clap::Args;
 
-use crate::edges::cli::{CannotRun, Format, print, stderr_style, stdout_style, substitution};
+use crate::edges::cli::{
+    CannotRun, Format, at_default, print, stderr_style, stdout_style, substitution,
+};
 use crate::edges::shapes::{self, LoadedShape};
 use crate::formats::report::snippet::{Mark, Severity, Style, place, report};
 
@@ -26,7 +28,8 @@ pub struct LintArgs {
 /// Every mistake in the shapes.
 pub fn run(args: &LintArgs) -> Result<u8, CannotRun> {
     let substitution = substitution(args.substitute.as_deref())?;
-    let loaded = shapes::load(&args.paths, substitution.as_ref(), stderr_style())?;
+    let loaded = shapes::load(&args.paths, substitution.as_ref(), stderr_style())
+        .map_err(|errors| at_default(&args.paths, errors.into(), "an argument"))?;
     shapes::together(&loaded)?;
     match args.output {
         Format::Human => {
@@ -54,7 +57,7 @@ fn human(one: &LoadedShape, style: Style) -> String {
             .map(|source| Mark { source, at, label: "" })
             .into_iter()
             .collect();
-        text.push_str(&report(Severity::Warning, &warning, &marks, None, style));
+        text.push_str(&report(Severity::Warning, None, &warning, &marks, None, style));
         text.push('\n');
     }
     let operations: Vec<&str> = shape.operations.iter().map(|o| o.word()).collect();

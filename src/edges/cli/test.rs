@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::edges::cli::{CannotRun, Format, print, stderr_style, substitution};
+use crate::edges::cli::{CannotRun, Format, at_default, print, stderr_style, substitution};
 use crate::edges::suites::{self, LoadedSuite};
 use crate::formats::report::snippet::{mistake, place};
 use crate::formats::suite::Ready;
@@ -41,8 +41,8 @@ struct Ran {
 /// Files that cannot be read, and mistakes in them.
 pub fn run(args: &TestArgs) -> Result<u8, CannotRun> {
     let substitution = substitution(args.substitute.as_deref())?;
-    let loaded =
-        suites::load(&args.paths, substitution.as_ref(), stderr_style()).map_err(CannotRun)?;
+    let loaded = suites::load(&args.paths, substitution.as_ref(), stderr_style())
+        .map_err(|reports| at_default(&args.paths, CannotRun(reports), "an argument"))?;
     let mut ran = vec![];
     let mut reports = vec![];
     for one in &loaded {
