@@ -160,7 +160,7 @@ fn load_shape(
 
 enum TemplateError {
     Unreadable(String),
-    Mistake(Source, Mistake),
+    Mistake(Box<Source>, Mistake),
 }
 
 fn read_template(name: &str) -> Result<(Source, Node<'static>), TemplateError> {
@@ -171,14 +171,15 @@ fn read_template(name: &str) -> Result<(Source, Node<'static>), TemplateError> {
         .into_iter();
     match (found.next(), found.next()) {
         (Some(Ok(root)), None) => Ok((source, root)),
-        (Some(Err(mistake)), _) => Err(TemplateError::Mistake(source, mistake)),
-        (None, _) => {
-            Err(TemplateError::Mistake(source, Mistake::new(NOWHERE, "the template file is empty")))
-        }
+        (Some(Err(mistake)), _) => Err(TemplateError::Mistake(Box::new(source), mistake)),
+        (None, _) => Err(TemplateError::Mistake(
+            Box::new(source),
+            Mistake::new(NOWHERE, "the template file is empty"),
+        )),
         (Some(Ok(_)), Some(second)) => {
             let at = second.map_or_else(|m| m.at, |node| node.at);
             Err(TemplateError::Mistake(
-                source,
+                Box::new(source),
                 Mistake::new(at, "a template file holds one document")
                     .help("put the others into files of their own"),
             ))

@@ -20,7 +20,7 @@ fn block(node: &Node<'_>, indent: usize, out: &mut String) {
                 if index > 0 {
                     pad(indent, out);
                 }
-                text(&entry.key, indent, out);
+                key(&entry.key, out);
                 out.push(':');
                 below(&entry.node, indent, out);
             }
@@ -93,6 +93,20 @@ fn scalar(node: &Node<'_>, indent: usize, out: &mut String) {
     };
 }
 
+/// A key stands on one line.
+fn key(value: &str, out: &mut String) {
+    if is_plain(value) {
+        out.push_str(value);
+    } else {
+        quoted(value, out);
+    }
+}
+
+/// A JSON string is a double-quoted YAML scalar.
+fn quoted(value: &str, out: &mut String) {
+    out.push_str(&serde_json::Value::from(value).to_string());
+}
+
 fn text(value: &str, indent: usize, out: &mut String) {
     if is_plain(value) {
         out.push_str(value);
@@ -107,8 +121,7 @@ fn text(value: &str, indent: usize, out: &mut String) {
             }
         }
     } else {
-        // A JSON string is a double-quoted YAML scalar.
-        out.push_str(&serde_json::Value::from(value).to_string());
+        quoted(value, out);
     }
 }
 

@@ -63,7 +63,7 @@ pub struct Case {
     pub name: String,
     /// Where it stands.
     pub at: u32,
-    /// How the base is changed.
+    /// How its Job is made.
     pub change: Change,
     /// What it must get.
     pub expect: VerdictKind,
@@ -81,15 +81,22 @@ pub struct Case {
     pub as_written: bool,
 }
 
-/// How a case changes the base.
+/// How a case makes its Job: a start, then a patch, then a merge.
 #[derive(Debug)]
-pub enum Change {
-    /// Not at all.
-    None,
+pub struct Change {
+    /// What it starts from.
+    pub start: Start,
     /// RFC 6902.
-    Patch(json_patch::Patch),
-    /// RFC 7386.
-    Merge(serde_json::Value),
+    pub patch: Option<json_patch::Patch>,
+    /// RFC 7386, after the patch.
+    pub merge: Option<serde_json::Value>,
+}
+
+/// What a case starts from.
+#[derive(Debug)]
+pub enum Start {
+    /// The base.
+    Base,
     /// Another Job.
     Object(serde_json::Value),
     /// The template filled with these values.
@@ -179,23 +186,23 @@ impl<'s> Ready<'s> {
     /// # Errors
     /// Why it cannot be built, in a sentence.
     pub fn build(&self, case: &Case) -> Result<Built, String> {
-        let mut job = self.base.clone();
-        match &case.change {
-            Change::None => {}
-            Change::Patch(patch) => {
-                json_patch::patch(&mut job, patch)
-                    .map_err(|error| format!("the patch cannot be applied: {error}"))?;
-            }
-            Change::Merge(merge) => json_patch::merge(&mut job, merge),
-            Change::Object(object) => job = object.clone(),
-            Change::Values(values) => {
+        let mut job = match &case.change.start {
+            Start::Base => self.base.clone(),
+            Start::Object(object) => object.clone(),
+            Start::Values(values) => {
                 let pairs = values.iter().map(|(name, value)| (name.as_str(), value.as_str()));
                 let settings = self.first.settings(pairs).map_err(|m| m.to_string())?;
-                job = self.first.fill(&settings).map_err(|m| m.to_string())?.to_json();
+                self.first.fill(&settings).map_err(|m| m.to_string())?.to_json()
             }
+        };
+        if let Some(patch) = &case.change.patch {
+            json_patch::patch(&mut job, patch)
+                .map_err(|error| format!("the patch cannot be applied: {error}"))?;
         }
-        let is_change = !matches!(case.change, Change::None);
-        if is_change && job == self.base && case.expect == VerdictKind::Deny {
+        if let Some(merge) = &case.change.merge {
+            json_patch::merge(&mut job, merge);
+        }
+        if job == self.base && case.expect == VerdictKind::Deny {
             return Err("the case changes nothing, so it cannot be refused".to_owned());
         }
         Ok(self.built(job, case.operation))

@@ -48,7 +48,7 @@ pub fn report(
     note: Option<&str>,
     style: Style,
 ) -> String {
-    let lines: Vec<MarkedLine<'_>> = marks.iter().filter_map(|m| MarkedLine::of(m)).collect();
+    let lines: Vec<MarkedLine<'_>> = marks.iter().filter_map(MarkedLine::of).collect();
     let level = match severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,

@@ -5,7 +5,7 @@ use crate::core::mistake::{Mistake, suggestion};
 use crate::core::shape::document::{API_VERSION, Operation};
 use crate::core::shape::fields::Fields;
 use crate::core::tree::{Node, Value};
-use crate::formats::suite::{Base, Case, Change, Requester, Suite};
+use crate::formats::suite::{Base, Case, Change, Requester, Start, Suite};
 
 const CASE_KEYS: [&str; 13] = [
     "name",
@@ -225,36 +225,30 @@ fn read_expect(fields: &mut Fields<'_, '_>) -> Option<VerdictKind> {
 }
 
 fn read_change(fields: &mut Fields<'_, '_>) -> Option<Change> {
-    let given: Vec<&str> = ["patch", "merge", "object", "values"]
-        .into_iter()
-        .filter(|key| fields.get(key).is_some())
-        .collect();
-    match given[..] {
-        [] => Some(Change::None),
-        ["patch"] => {
-            let node = fields.get("patch")?;
-            match serde_json::from_value(node.to_json()) {
-                Ok(patch) => Some(Change::Patch(patch)),
-                Err(error) => {
-                    fields
-                        .mistake(node.at, format!("`patch` is no JSON Patch (RFC 6902): {error}"));
-                    None
-                }
-            }
-        }
-        ["merge"] => fields.get("merge").map(|n| Change::Merge(n.to_json())),
-        ["object"] => fields.get("object").map(|n| Change::Object(n.to_json())),
-        [_] => {
-            let node = fields.get("values")?;
-            let values = read_values(node, fields.mistakes());
-            Some(Change::Values(values.into_iter().map(|(name, value, _)| (name, value)).collect()))
-        }
-        [_, second, ..] => {
+    let start = match (fields.get("object"), fields.get("values")) {
+        (Some(_), Some(_)) => {
             fields.mistake(
-                fields.key_at(second),
-                "a case has one of `patch`, `merge`, `object` and `values`",
+                fields.key_at("values"),
+                "a case starts from `object` or from `values`, not both",
             );
-            None
+            return None;
         }
-    }
+        (Some(object), None) => Start::Object(object.to_json()),
+        (None, Some(node)) => {
+            let values = read_values(node, fields.mistakes());
+            Start::Values(values.into_iter().map(|(name, value, _)| (name, value)).collect())
+        }
+        (None, None) => Start::Base,
+    };
+    let patch = match fields.get("patch") {
+        None => None,
+        Some(node) => match serde_json::from_value(node.to_json()) {
+            Ok(patch) => Some(patch),
+            Err(error) => {
+                fields.mistake(node.at, format!("`patch` is no JSON Patch (RFC 6902): {error}"));
+                return None;
+            }
+        },
+    };
+    Some(Change { start, patch, merge: fields.get("merge").map(Node::to_json) })
 }
