@@ -2,7 +2,9 @@
 //! all.
 
 mod apiserver;
+mod both_ways;
 mod harness;
 mod serve;
 mod tables;
+mod webhook_input;
 mod yaml;
