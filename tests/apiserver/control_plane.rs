@@ -169,6 +169,16 @@ impl ControlPlane {
         self.folder.write(name, content)
     }
 
+    /// Starts a program in its folder that ends with the returned handle; it prints to `NAME.log`.
+    pub fn start_beside(
+        &self,
+        name: &str,
+        program: &Path,
+        arguments: &[String],
+    ) -> Result<Supervised, Failure> {
+        self.folder.start(name, program, arguments)
+    }
+
     /// What its controllers printed last, for a failure.
     pub fn controllers_log(&self) -> String {
         self.controllers.as_ref().map(Supervised::tail).unwrap_or_default()

@@ -45,14 +45,6 @@ async fn a_real_server_says_of_every_case_what_the_offline_test_says() {
     let shape = shapes.of_namespace(NAMESPACE).unwrap();
     Spoken::read(&installed.first_refusal, shape).unwrap();
 
-    // The one Job that may be, for real.
-    let session = cluster.session(&dispatcher).await.unwrap();
-    let created = session.create_job(NAMESPACE, &template).await.unwrap();
-    assert_eq!(created.warnings, Vec::<String>::new());
-    let pods = governed.wait_for("v1", "pods", |pods| !pods.is_empty()).await.unwrap();
-    let owner = &pods[0]["metadata"]["ownerReferences"][0];
-    assert_eq!(owner["uid"], created.object["metadata"]["uid"]);
-
     let mut mismatches = vec![];
     let mut compared = 0;
     for one in &loaded {
@@ -65,7 +57,6 @@ async fn a_real_server_says_of_every_case_what_the_offline_test_says() {
                 mismatches.push(format!("{}, {name}: {why}", one.source.name));
             }
         };
-        // As another Job than the one that is there: a server looks for that first.
         compare("the base", &ready.base()).await;
         for case in &one.suite.cases {
             assert!(!case.as_written || all_enforce(one), "{}: serve it as written", case.name);
@@ -80,6 +71,14 @@ async fn a_real_server_says_of_every_case_what_the_offline_test_says() {
         mismatches.len(),
         mismatches.join("\n\n")
     );
+
+    // The one Job that may be, for real; last, because a second of its name is none.
+    let session = cluster.session(&dispatcher).await.unwrap();
+    let created = session.create_job(NAMESPACE, &template).await.unwrap();
+    assert_eq!(created.warnings, Vec::<String>::new());
+    let pods = governed.wait_for("v1", "pods", |pods| !pods.is_empty()).await.unwrap();
+    let owner = &pods[0]["metadata"]["ownerReferences"][0];
+    assert_eq!(owner["uid"], created.object["metadata"]["uid"]);
 }
 
 /// The shapes of all test files together, every rule as Enforce, as the offline test has them.
