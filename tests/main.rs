@@ -3,6 +3,7 @@
 
 mod apiserver;
 mod both_ways;
+mod cli;
 mod harness;
 mod serve;
 mod tables;

@@ -8,8 +8,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::edges::files;
 use crate::edges::shapes::LoadErrors;
-use crate::formats::report::snippet::Style;
+use crate::formats::report::snippet::{Style, mistake};
+use crate::formats::substitute::Substitution;
 
 pub mod check;
 pub mod fill;
@@ -28,6 +30,9 @@ struct Cli {
     #[command(subcommand)]
     verb: Verb,
 }
+
+/// Where shapes and their tests are unless somebody says otherwise.
+const DEFAULT_FOLDER: &str = "rules";
 
 /// What every verb's exit status means.
 const EXIT_STATUS: &str = "Exit status:
@@ -84,9 +89,7 @@ pub fn main() -> ExitCode {
     match result {
         Ok(status) => ExitCode::from(status),
         Err(CannotRun(reports)) => {
-            for report in reports {
-                say(&report);
-            }
+            say(&together(&reports));
             ExitCode::from(2)
         }
     }
@@ -99,8 +102,42 @@ pub struct CannotRun(pub Vec<String>);
 impl CannotRun {
     /// One sentence.
     pub fn because(sentence: impl std::fmt::Display) -> Self {
-        CannotRun(vec![format!("error: {sentence}\n")])
+        CannotRun(vec![self::sentence(sentence)])
     }
+}
+
+/// A sentence for standard error.
+#[must_use]
+pub fn sentence(text: impl std::fmt::Display) -> String {
+    format!("error: {text}\n")
+}
+
+/// Reports below each other, drawings set apart.
+fn together(reports: &[String]) -> String {
+    let mut text = String::new();
+    let mut drawn_before = false;
+    for report in reports {
+        let drawn = report.lines().count() > 1;
+        if !text.is_empty() && (drawn || drawn_before) {
+            text.push('\n');
+        }
+        drawn_before = drawn;
+        text.push_str(report);
+    }
+    text
+}
+
+/// The same errors, with a word about where to say another folder if the missing one is the
+/// default that nobody typed.
+#[must_use]
+pub fn at_default(paths: &[String], mut errors: CannotRun, say_it: &str) -> CannotRun {
+    if paths == [DEFAULT_FOLDER] && !std::path::Path::new(DEFAULT_FOLDER).exists() {
+        errors = CannotRun::because(format_args!(
+            "there is no folder `{DEFAULT_FOLDER}` here, which is where shapes are looked for; name another with \
+             {say_it}"
+        ));
+    }
+    errors
 }
 
 impl From<LoadErrors> for CannotRun {
@@ -112,6 +149,18 @@ impl From<LoadErrors> for CannotRun {
         }
         CannotRun(reports)
     }
+}
+
+/// What `--substitute` names.
+///
+/// # Errors
+/// A file that cannot be read, and every line in it that is no `KEY=VALUE`.
+pub fn substitution(file: Option<&str>) -> Result<Option<Substitution>, CannotRun> {
+    let Some(file) = file else { return Ok(None) };
+    let source = files::read(file).map_err(CannotRun::because)?;
+    Substitution::read(&source.text).map(Some).map_err(|mistakes| {
+        CannotRun(mistakes.iter().map(|m| mistake(&[&source], m, stderr_style())).collect())
+    })
 }
 
 /// How standard output is drawn: in colour on a terminal that wants it (NO_COLOR, CLICOLOR).

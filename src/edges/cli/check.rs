@@ -10,10 +10,13 @@ use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
 use crate::core::tree::{Node, Value};
-use crate::edges::cli::{CannotRun, Format, print, stderr_style, stdout_style};
+use crate::edges::cli::{
+    CannotRun, Format, at_default, print, say, sentence, stderr_style, stdout_style, substitution,
+};
 use crate::edges::{files, shapes};
 use crate::formats::documents::{Chunk, Object, objects_of, position_of, read, split};
 use crate::formats::report::judged::{JudgedJob, Summary};
+use crate::formats::report::snippet::mistake;
 use crate::formats::report::{human, json};
 use crate::formats::text::Source;
 
@@ -35,6 +38,9 @@ pub struct CheckArgs {
     /// Do not fail because no shape governs a Job
     #[arg(long)]
     allow_ungoverned: bool,
+    /// KEY=VALUE lines that fill ${KEY} in shapes and templates before they are read
+    #[arg(long, value_name = "FILE")]
+    substitute: Option<String>,
     /// How to print the result
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
@@ -60,7 +66,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
     {
         return Err(CannotRun::because("standard input holds the shapes or the Jobs, not both"));
     }
-    let loaded = shapes::load(&args.shapes, stderr_style())?;
+    let substitution = substitution(args.substitute.as_deref())?;
+    let loaded = shapes::load(&args.shapes, substitution.as_ref(), stderr_style())
+        .map_err(|errors| at_default(&args.shapes, errors.into(), "--shapes"))?;
     let shapes = shapes::together(&loaded)?;
     let mut sources = vec![];
     let mut jobs = vec![];
@@ -82,24 +90,26 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
                             for one in text {
                                 match one {
                                     Ok(job) => jobs.push(job),
-                                    Err(kind) if others.contains(&kind) => {}
-                                    Err(kind) => others.push(kind),
+                                    Err(NotJudged::OtherKind(kind)) if others.contains(&kind) => {}
+                                    Err(NotJudged::OtherKind(kind)) => others.push(kind),
+                                    Err(NotJudged::Unreadable(report)) => errors.push(report),
                                 }
                             }
                             sources.push(source);
                         }
-                        Err(message) => errors.push(message),
+                        Err(message) => errors.push(sentence(message)),
                     }
                 }
                 if jobs.len() == before && errors.is_empty() {
-                    errors.push(no_job(path, &others));
+                    errors.push(sentence(no_job(path, &others)));
                 }
             }
-            Err(message) => errors.push(message),
+            Err(message) => errors.push(sentence(message)),
         }
     }
     if !errors.is_empty() {
-        return Err(CannotRun(errors.into_iter().map(|e| format!("error: {e}\n")).collect()));
+        // Verdicts of the others beside them would pass for a result.
+        return Err(CannotRun(errors));
     }
     match args.output {
         Format::Human => print(&human::output(&jobs, &sources, stdout_style()))?,
@@ -110,7 +120,24 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
         FailOn::Warn => Action::Warn,
         FailOn::Audit => Action::Audit,
     };
-    Ok(Summary::of(&jobs).status(&jobs, fail_on, args.allow_ungoverned))
+    let summary = Summary::of(&jobs);
+    let status = summary.status(&jobs, fail_on, args.allow_ungoverned);
+    if summary.ungoverned > 0 && !args.allow_ungoverned {
+        say(&sentence(format_args!(
+            "{} ungoverned: load a shape that names the namespace, or say --allow-ungoverned",
+            jobs_are(summary.ungoverned)
+        )));
+    }
+    if status == 1 && summary.deny == 0 {
+        say(&sentence(format_args!(
+            "nothing was refused, and there are findings that --fail-on counts as failures"
+        )));
+    }
+    Ok(status)
+}
+
+fn jobs_are(count: usize) -> String {
+    if count == 1 { "1 Job is".to_owned() } else { format!("{count} Jobs are") }
 }
 
 /// Why a path was worth nothing: what it holds instead of Jobs.
@@ -124,19 +151,18 @@ fn no_job(path: &str, others: &[String]) -> String {
     )
 }
 
-/// Judges every Job of a text, on all cores: documents do not depend on each other. An object of
-/// another kind is its kind and version.
+/// Judges every Job of a text, on all cores: documents do not depend on each other.
 fn judge_text(
     shapes: &Shapes,
     source: &Source,
     text: usize,
     namespace: Option<&str>,
-) -> Vec<Result<JudgedJob, String>> {
+) -> Vec<Result<JudgedJob, NotJudged>> {
     let chunks = split(&source.text);
     let cores = thread::available_parallelism().map_or(1, usize::from);
     // A thread costs more than a few documents do.
     let per_thread = chunks.len().div_ceil(cores).max(16);
-    let judge = |chunks: &[Chunk<'_>]| -> Vec<Vec<Result<JudgedJob, String>>> {
+    let judge = |chunks: &[Chunk<'_>]| -> Vec<Vec<Result<JudgedJob, NotJudged>>> {
         chunks
             .iter()
             .map(|chunk| {
@@ -147,7 +173,7 @@ fn judge_text(
             })
             .collect()
     };
-    let judged: Vec<Vec<Result<JudgedJob, String>>> = thread::scope(|scope| {
+    let judged: Vec<Vec<Result<JudgedJob, NotJudged>>> = thread::scope(|scope| {
         let workers: Vec<_> =
             chunks.chunks(per_thread).map(|part| scope.spawn(|| judge(part))).collect();
         workers.into_iter().flat_map(|w| w.join().unwrap_or_default()).collect()
@@ -162,31 +188,36 @@ fn judge_text(
         .collect()
 }
 
-/// One object; its kind and version if it is not one that is judged.
+/// Why an object of a text was not judged.
+enum NotJudged {
+    /// It is of another kind: which, and which version.
+    OtherKind(String),
+    /// It cannot be read: a report, ready to print.
+    Unreadable(String),
+}
+
+/// One object.
 fn judge_object(
     shapes: &Shapes,
     source: &Source,
     text: usize,
     object: Result<Object<'_>, Mistake>,
     namespace: Option<&str>,
-) -> Result<JudgedJob, String> {
+) -> Result<JudgedJob, NotJudged> {
     let mut judged = JudgedJob {
         text,
         source: String::new(),
         kind: "Job".to_owned(),
         namespace: String::new(),
         name: String::new(),
-        verdict: undecided("the document cannot be read".to_owned()),
+        verdict: undecided("there is no object".to_owned()),
         offsets: vec![],
         positions: vec![],
-        mistake: None,
     };
     let object = match object {
         Ok(object) => object,
-        Err(mistake) => {
-            judged.verdict.reason = Some(mistake.message.clone());
-            judged.mistake = Some(mistake);
-            return Ok(judged);
+        Err(found) => {
+            return Err(NotJudged::Unreadable(mistake(&[source], &found, stderr_style())));
         }
     };
     let text_of = |node: &Node<'_>, key: &str| {
@@ -212,7 +243,7 @@ fn judge_object(
     let kind = text_of(job, "kind");
     let version = text_of(job, "apiVersion");
     if version != "batch/v1" || !matches!(kind.as_str(), "Job" | "CronJob") {
-        return Err(format!("{} of {}", cut(&kind), cut(&version)));
+        return Err(NotJudged::OtherKind(format!("{} of {}", cut(&kind), cut(&version))));
     }
     judged.kind = kind;
     let metadata = job.get("metadata");

@@ -2,9 +2,11 @@
 
 use clap::Args;
 
-use crate::edges::cli::{CannotRun, Format, print, stderr_style, stdout_style};
+use crate::edges::cli::{
+    CannotRun, Format, at_default, print, stderr_style, stdout_style, substitution,
+};
 use crate::edges::shapes::{self, LoadedShape};
-use crate::formats::report::snippet::{Mark, Severity, Style, report};
+use crate::formats::report::snippet::{Mark, Severity, Style, place, report};
 
 /// The flags of `jobshape lint`.
 #[derive(Debug, Args)]
@@ -12,6 +14,9 @@ pub struct LintArgs {
     /// Shapes: files or directories
     #[arg(value_name = "DIR|FILE", default_value = "rules")]
     paths: Vec<String>,
+    /// KEY=VALUE lines that fill ${KEY} in shapes and templates before they are read
+    #[arg(long, value_name = "FILE")]
+    substitute: Option<String>,
     /// How to print the result
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
@@ -22,7 +27,9 @@ pub struct LintArgs {
 /// # Errors
 /// Every mistake in the shapes.
 pub fn run(args: &LintArgs) -> Result<u8, CannotRun> {
-    let loaded = shapes::load(&args.paths, stderr_style())?;
+    let substitution = substitution(args.substitute.as_deref())?;
+    let loaded = shapes::load(&args.paths, substitution.as_ref(), stderr_style())
+        .map_err(|errors| at_default(&args.paths, errors.into(), "an argument"))?;
     shapes::together(&loaded)?;
     match args.output {
         Format::Human => {
@@ -50,7 +57,7 @@ fn human(one: &LoadedShape, style: Style) -> String {
             .map(|source| Mark { source, at, label: "" })
             .into_iter()
             .collect();
-        text.push_str(&report(Severity::Warning, &warning, &marks, None, style));
+        text.push_str(&report(Severity::Warning, None, &warning, &marks, None, style));
         text.push('\n');
     }
     let operations: Vec<&str> = shape.operations.iter().map(|o| o.word()).collect();
@@ -63,6 +70,10 @@ fn human(one: &LoadedShape, style: Style) -> String {
         shape.namespaces.join(", "),
         shape.rules.len(),
     ));
+    for (braces, path, source, at) in shape.literal_braces() {
+        let place = one.sources.get(source).map(|source| place(source, at)).unwrap_or_default();
+        text.push_str(&format!("  note   literal  {path}: `{braces}` is plain text ({place})\n"));
+    }
     let open = shape.open_places();
     if open.is_empty() {
         text.push_str("  every field is pinned\n");

@@ -5,8 +5,8 @@ use crate::core::judge::VerdictKind;
 use crate::core::path::cut;
 use crate::core::shape::rule::Action;
 use crate::formats::report::judged::{JudgedJob, Summary};
-use crate::formats::report::refusal::finding_line;
-use crate::formats::report::snippet::{Mark, Severity, Style, mistake, report};
+use crate::formats::report::refusal::place_and_message;
+use crate::formats::report::snippet::{Mark, Severity, Style, report};
 use crate::formats::text::Source;
 
 /// The whole output.
@@ -25,27 +25,26 @@ pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
 
 fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String) {
     let Some(source) = sources.get(job.text) else { return };
-    if let Some(found) = &job.mistake {
-        text.push_str(&mistake(&[source], found, style));
-        text.push('\n');
-    }
     let Some(shape) = &job.verdict.shape else { return };
     for (finding, offset) in job.verdict.findings.findings.iter().zip(&job.offsets) {
-        let severity =
-            if finding.action == Action::Enforce { Severity::Error } else { Severity::Warning };
-        let marks: Vec<Mark<'_>> = offset
-            .iter()
-            .map(|at| Mark {
-                source,
-                at: *at,
-                label: if finding.expected.is_some() { "not this" } else { "" },
-            })
-            .collect();
-        let title = match finding.action {
-            Action::Enforce => finding_line(shape, finding),
-            action => format!("{action}: {}", finding_line(shape, finding)),
+        let severity = match finding.action {
+            Action::Enforce => Severity::Error,
+            Action::Warn => Severity::Warning,
+            Action::Audit => Severity::Note,
         };
-        text.push_str(&report(severity, &title, &marks, None, style));
+        // What is missing has no place of its own: the marker stands at what it is missing from.
+        let label = if finding.missing { "in here" } else { "" };
+        let marks: Vec<Mark<'_>> =
+            offset.iter().map(|at| Mark { source, at: *at, label }).collect();
+        let title = place_and_message(shape, finding);
+        text.push_str(&report(
+            severity,
+            Some(&shape.rule(finding.rule).name),
+            &title,
+            &marks,
+            None,
+            style,
+        ));
         text.push('\n');
     }
     let hidden = job.verdict.findings.count - job.verdict.findings.findings.len();
@@ -58,7 +57,8 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
 fn line(job: &JudgedJob) -> String {
     let mut what = job.kind.clone();
     if !job.namespace.is_empty() || !job.name.is_empty() {
-        what.push_str(&format!(" {}/{}", cut(&job.namespace), cut(&job.name)));
+        let separator = if job.namespace.is_empty() { "" } else { "/" };
+        what.push_str(&format!(" {}{separator}{}", cut(&job.namespace), cut(&job.name)));
     }
     let by = job
         .verdict

@@ -23,8 +23,6 @@ pub struct JudgedJob {
     pub offsets: Vec<Option<u32>>,
     /// The same as lines and columns.
     pub positions: Vec<Option<Position>>,
-    /// Where a mistake that kept it from being judged stands.
-    pub mistake: Option<crate::core::mistake::Mistake>,
 }
 
 /// How many verdicts of each kind.

@@ -17,12 +17,18 @@ const MAX_WARNING: usize = 256;
 /// `RULE PATH: text`: one finding, on one line.
 #[must_use]
 pub fn finding_line(shape: &Shape, finding: &Finding) -> String {
+    format!("{} {}", shape.rule(finding.rule).name, place_and_message(shape, finding))
+}
+
+/// `PATH: text`, for formats that show the rule in a way of their own.
+#[must_use]
+pub fn place_and_message(shape: &Shape, finding: &Finding) -> String {
     let raised = match finding.raised_by {
         Some(rule) => format!(" (raised by {})", shape.rule(rule).name),
         None => String::new(),
     };
     let path = if finding.path.is_empty() { "(the whole object)" } else { &finding.path };
-    format!("{} {path}: {}{raised}", shape.rule(finding.rule).name, finding.message)
+    format!("{path}: {}{raised}", finding.message)
 }
 
 /// The whole refusal. `kind` is `Job` or `CronJob`.

@@ -24,8 +24,10 @@ pub enum Style {
 pub enum Severity {
     /// Refused, or could not be read.
     Error,
-    /// Admitted all the same.
+    /// Admitted, and the requester is told.
     Warning,
+    /// Admitted and recorded.
+    Note,
 }
 
 /// A place to be shown: a text and an offset in it.
@@ -39,10 +41,12 @@ pub struct Mark<'a> {
     pub label: &'a str,
 }
 
-/// A headed report with at most two marked places and a note.
+/// A headed report with at most two marked places and a note; `rule` stands in brackets behind
+/// the first word.
 #[must_use]
 pub fn report(
     severity: Severity,
+    rule: Option<&str>,
     title: &str,
     marks: &[Mark<'_>],
     note: Option<&str>,
@@ -52,8 +56,13 @@ pub fn report(
     let level = match severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
-    let mut group = Group::with_title(level.primary_title(title));
+    let mut heading = level.primary_title(title);
+    if let Some(rule) = rule {
+        heading = heading.id(rule);
+    }
+    let mut group = Group::with_title(heading);
     for (index, line) in lines.iter().enumerate() {
         let kind = if index == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
         let mut annotation = kind.span(line.span.clone());
@@ -95,7 +104,7 @@ pub fn mistake(sources: &[&Source], mistake: &Mistake, style: Style) -> String {
         (true, Some(source)) => format!("{}: {}", source.name, mistake.message),
         _ => mistake.message.clone(),
     };
-    report(Severity::Error, &title, &marks, mistake.help.as_deref(), style)
+    report(Severity::Error, None, &title, &marks, mistake.help.as_deref(), style)
 }
 
 /// `file:line:column`.

@@ -1,0 +1,70 @@
+//! What is committed in `rules` and `docs/examples` holds: the filled Job is what `fill` prints,
+//! every shape loads, and every case of every test file passes.
+
+use std::path::PathBuf;
+
+use jobshape::edges::{shapes, suites};
+use jobshape::formats::report::snippet::Style;
+use jobshape::formats::suite::Ready;
+use jobshape::formats::suite::case::complaints_about_base;
+
+use super::{root, run, text};
+
+fn folders() -> Vec<String> {
+    let there = |name: &str| -> Option<PathBuf> { Some(root().join(name)).filter(|p| p.is_dir()) };
+    ["rules", "docs/examples"]
+        .into_iter()
+        .filter_map(there)
+        .map(|path| path.to_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_filled_job_is_what_fill_prints() {
+    let shape = root().join("rules/pm-agent/shape.yaml");
+    let output = run(&["fill", shape.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let committed = root().join("rules/pm-agent/jobs/worker.yaml");
+    let committed = std::fs::read_to_string(committed).unwrap();
+    assert!(
+        committed == text(&output.stdout),
+        "run `jobshape fill rules/pm-agent/shape.yaml > rules/pm-agent/jobs/worker.yaml`"
+    );
+}
+
+#[test]
+fn every_shape_loads() {
+    let mut count = 0;
+    for folder in folders() {
+        match shapes::load(std::slice::from_ref(&folder), None, Style::Plain) {
+            Ok(loaded) => count += loaded.len(),
+            Err(errors) => panic!("{}", errors.reports.concat()),
+        }
+    }
+    assert!(count > 0);
+}
+
+#[test]
+fn every_case_of_every_test_file_passes() {
+    let mut count = 0;
+    let mut failures = vec![];
+    for folder in folders() {
+        let loaded =
+            suites::load(&[folder], None, Style::Plain).unwrap_or_else(|r| panic!("{}", r.concat()));
+        for one in &loaded {
+            let ready = Ready::new(&one.suite, &one.shapes, one.base.clone()).unwrap();
+            let about_base = complaints_about_base(&ready.judge(&ready.base(), false));
+            failures.extend(about_base.into_iter().map(|c| format!("{}: {c}", one.source.name)));
+            for case in &one.suite.cases {
+                let complaints = match ready.build(case) {
+                    Ok(built) => case.complaints(&ready.judge(&built, case.as_written)),
+                    Err(message) => vec![message],
+                };
+                failures.extend(complaints.into_iter().map(|c| format!("{}: {c}", case.name)));
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(failures, Vec::<String>::new());
+    assert!(count >= 30, "{count} cases");
+}
