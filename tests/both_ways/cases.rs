@@ -23,7 +23,7 @@ const NAMESPACE: &str = "pm-agent";
 
 #[tokio::test]
 async fn a_real_server_says_of_every_case_what_the_offline_test_says() {
-    let loaded = suites::load(&COMMITTED.map(str::to_owned), Style::Plain);
+    let loaded = suites::load(&COMMITTED.map(str::to_owned), None, Style::Plain);
     let loaded = loaded.map_err(|reports| reports.join("\n")).unwrap();
     let cluster = apiserver::shared().await;
     let shapes = enforced(&loaded);

@@ -35,7 +35,7 @@ async fn a_cronjob_in_a_governed_namespace_is_refused() {
     let path = namespace.path("batch/v1", "cronjobs");
     let refusal = session.submit(Method::POST, &path, &cronjob).await.unwrap_err();
     let spoken = Spoken::read(&refusal, &shape).unwrap();
-    assert!(spoken.reason.contains("CronJobs in its namespace are refused"), "{refusal}");
+    assert!(spoken.reason.contains("every CronJob in its namespaces is refused"), "{refusal}");
     session.create_job(&namespace.name, &job).await.unwrap();
 }
 

@@ -56,7 +56,7 @@ spec:
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shape.yaml");
     std::fs::write(&file, text).unwrap();
-    let loaded = shapes::load(&[file.to_str().unwrap().to_owned()], Style::Plain);
+    let loaded = shapes::load(&[file.to_str().unwrap().to_owned()], None, Style::Plain);
     loaded.map_err(|errors| errors.reports.join("\n")).unwrap().remove(0).shape
 }
 

@@ -66,10 +66,10 @@ async fn demo() -> Result<(), Failure> {
 
     let title = format!("etcd, kube-apiserver {VERSION} and its Job controller");
     let options = Options { identities: vec![dispatcher.clone()], ..Options::default() };
-    let cluster = step(&title, ControlPlane::start(&options)).await?;
+    let cluster = Cluster::Own(step(&title, ControlPlane::start(&options)).await?);
+    // After the cluster, and so dropped before it: it lives in the cluster's folder.
     let jobshape = format!("jobshape serve --dev --shapes {SHAPES}");
     let webhook = step(&jobshape, Webhook::start(&cluster, &root.join(SHAPES))).await?;
-    let cluster = Cluster::Own(cluster);
 
     let namespace = async {
         let namespace = cluster.exact_namespace(NAMESPACE).await?;
@@ -97,21 +97,27 @@ async fn demo() -> Result<(), Failure> {
 
     let speaker = format!("jobshape: {} ({}) refused", shape.name, shape.short_digest());
     let mut otherwise = 0;
+    let mut example = None;
     for Attempt { words, job } in &all {
-        let finding = match session.create_job(NAMESPACE, job).await {
-            Err(refusal) if refusal.message.contains(&speaker) => first_finding(&refusal.message),
+        match session.create_job(NAMESPACE, job).await {
+            Err(refusal) if refusal.message.contains(&speaker) => {
+                let finding = first_finding(&refusal.message);
+                println!("{RED}✗{PLAIN} {words:<46} {DIM}{finding}{PLAIN}");
+                example.get_or_insert(refusal.message);
+            }
             Err(refusal) => {
                 otherwise += 1;
                 println!("{RED}? {words}: refused, but not by jobshape: {refusal}{PLAIN}");
-                continue;
             }
             Ok(_) => {
                 otherwise += 1;
                 println!("{RED}✓ {words}: ADMITTED, and should not be{PLAIN}");
-                continue;
             }
-        };
-        println!("{RED}✗{PLAIN} {words}\n  {DIM}{finding}{PLAIN}");
+        }
+    }
+    println!("\nThe first of these refusals, as it arrives:\n");
+    for line in example.iter().flat_map(|message| message.lines()) {
+        println!("  {line}");
     }
 
     let seconds = began.elapsed().as_secs_f32();
@@ -145,7 +151,7 @@ async fn step<T>(
 /// The shape that the webhook is started with, to fill its template and to know its digest.
 fn committed(root: &Path) -> Result<Shape, Failure> {
     let path = root.join(SHAPES).join("shape.yaml");
-    let loaded = shapes::load(&[path.display().to_string()], Style::Plain);
+    let loaded = shapes::load(&[path.display().to_string()], None, Style::Plain);
     let mut loaded = loaded.map_err(|errors| Failure::new(errors.reports.join("\n")))?;
     match loaded.pop() {
         Some(one) if loaded.is_empty() => Ok(one.shape),
@@ -153,10 +159,12 @@ fn committed(root: &Path) -> Result<Shape, Failure> {
     }
 }
 
-/// The first line of a refusal that says where and why.
+/// Where and why, from the first finding of a refusal: without the rule, which stands before it,
+/// and without the rule's own message, which stands behind it in parentheses.
 fn first_finding(message: &str) -> &str {
-    let finding = message.lines().find_map(|line| line.strip_prefix("- "));
-    finding.unwrap_or(message)
+    let line = message.lines().find_map(|line| line.strip_prefix("- "));
+    let finding = line.and_then(|line| line.split_once(' ')).map_or(message, |(_, rest)| rest);
+    finding.rsplit_once(" (").map_or(finding, |(finding, _)| finding)
 }
 
 /// Says how to go on, and how to end it.

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::apiserver::{ControlPlane, Failure, Supervised};
+use crate::apiserver::{Cluster, Failure, Supervised};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -18,7 +18,10 @@ pub struct Webhook {
 
 impl Webhook {
     /// Starts it on free ports of loopback and waits until it is ready.
-    pub async fn start(plane: &ControlPlane, shapes: &Path) -> Result<Self, Failure> {
+    pub async fn start(cluster: &Cluster, shapes: &Path) -> Result<Self, Failure> {
+        let Cluster::Own(plane) = cluster else {
+            return Err(Failure::new("the demo is for a cluster of its own"));
+        };
         let jobshape = binary()?.display().to_string();
         let shapes = shapes.display().to_string();
         let ports = ["--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"];
