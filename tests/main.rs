@@ -5,6 +5,7 @@ mod apiserver;
 mod both_ways;
 mod cli;
 mod harness;
+mod reviews;
 mod serve;
 mod tables;
 mod webhook_input;
