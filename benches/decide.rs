@@ -66,11 +66,14 @@ fn instructions(shapes: &Shapes, case: &str, side: &str) {
 }
 
 fn table(shapes: &Shapes) {
-    println!("| decide, as a share of the `Value` parse of the same bytes | bytes | decide | parse | share | bound |");
+    println!(
+        "| decide, as a share of the `Value` parse of the same bytes | bytes | decide | parse | share | bound |"
+    );
     println!("|---|---|---|---|---|---|");
-    for (case, title, bound) in
-        [("create", "CREATE admitted", "0.5"), ("refused", "CREATE refused with 20 findings", "0.7")]
-    {
+    for (case, title, bound) in [
+        ("create", "CREATE admitted", "0.5"),
+        ("refused", "CREATE refused with 20 findings", "0.7"),
+    ] {
         let bytes = bytes_of(case);
         let answered = answer(shapes, Entrance::Enforce, bytes);
         assert_eq!(answered.record.allowed, case == "create", "{case} is what it says");
@@ -89,7 +92,10 @@ fn table(shapes: &Shapes) {
     let one = std::fs::read_to_string(job).expect("the committed Job");
     let many = vec![one.as_str(); 10_000].join("---\n");
     println!("| `check` of one Job | {:.1} ms | 10 ms |", micros(whole(&one, 20)) / 1e3);
-    println!("| `check` of 10,000 Jobs in one text | {:.2} s | 1 s |", micros(whole(&many, 5)) / 1e6);
+    println!(
+        "| `check` of 10,000 Jobs in one text | {:.2} s | 1 s |",
+        micros(whole(&many, 5)) / 1e6
+    );
 }
 
 /// Median times and the median of the blocks' ratios.
@@ -118,7 +124,12 @@ fn whole(text: &str, runs: usize) -> Duration {
         .map(|_| {
             let start = Instant::now();
             let mut child = Command::new(env!("CARGO_BIN_EXE_jobshape"))
-                .args(["check", "--shapes", concat!(env!("CARGO_MANIFEST_DIR"), "/rules/pm-agent/shape.yaml"), "-"])
+                .args([
+                    "check",
+                    "--shapes",
+                    concat!(env!("CARGO_MANIFEST_DIR"), "/rules/pm-agent/shape.yaml"),
+                    "-",
+                ])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .spawn()

@@ -56,7 +56,8 @@ fn a_refusal_is_short_and_says_how_much_more_there_is() {
 /// The committed Job with 25 more entries of env.
 fn refused(mut job: Value) -> Value {
     let env = job.pointer_mut("/spec/template/spec/containers/0/env").and_then(Value::as_array_mut);
-    env.unwrap().extend((0..25).map(|n| json!({"name": format!("EXTRA_{n:02}"), "value": "smuggled"})));
+    env.unwrap()
+        .extend((0..25).map(|n| json!({"name": format!("EXTRA_{n:02}"), "value": "smuggled"})));
     job
 }
 
@@ -85,7 +86,8 @@ async fn write_the_reviews() {
     namespace.allow_jobs(&dispatcher).await.unwrap();
     let tampered = refused(job.clone());
     let probe = Probe { identity: &dispatcher, namespace: NAMESPACE, job: &tampered };
-    let _installed = cluster.install_webhook(&configuration(&webhook), &[&namespace], &probe).await.unwrap();
+    let _installed =
+        cluster.install_webhook(&configuration(&webhook), &[&namespace], &probe).await.unwrap();
     let session = cluster.session(&dispatcher).await.unwrap();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reviews/1.36.3");
     for (file, job) in [("job-create-refused.json", &tampered), ("job-create.json", &job)] {

@@ -43,8 +43,7 @@ async fn warnings_arrive_and_audit_findings_stand_in_the_audit_log() {
     let tampered = changed(job("main-x"), "/spec/activeDeadlineSeconds", json!(1));
     let probe = Probe { identity: &dispatcher, namespace: &namespace.name, job: &tampered };
     let configuration = configuration(&webhook);
-    let installed =
-        cluster.install_webhook(&configuration, &[&namespace], &probe).await.unwrap();
+    let installed = cluster.install_webhook(&configuration, &[&namespace], &probe).await.unwrap();
     assert_eq!(Spoken::read(&installed.first_refusal, &shape).unwrap().rules(), ["everything"]);
 
     let session = cluster.session(&dispatcher).await.unwrap();

@@ -175,7 +175,8 @@ fn places(spoken: &Spoken, offline: &Outcome) -> Result<(), String> {
         let filled_in = message.contains(FILLED_IN) && server.next_if(below).is_some();
         while filled_in && server.next_if(below).is_some() {}
         // Only as many as fit are sent.
-        if !filled_in && !(spoken.more > 0 && server.peek().is_none()) {
+        let not_sent = spoken.more > 0 && server.peek().is_none();
+        if !filled_in && !not_sent {
             return differs();
         }
     }

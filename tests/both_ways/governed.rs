@@ -20,8 +20,7 @@ async fn a_cronjob_in_a_governed_namespace_is_refused() {
     let tampered = changed(job("main-x"), "/spec/activeDeadlineSeconds", json!(1));
     let probe = Probe { identity: &scheduler, namespace: &namespace.name, job: &tampered };
     let configuration = configuration(&webhook);
-    let _installed =
-        cluster.install_webhook(&configuration, &[&namespace], &probe).await.unwrap();
+    let _installed = cluster.install_webhook(&configuration, &[&namespace], &probe).await.unwrap();
 
     let session = cluster.session(&scheduler).await.unwrap();
     let job = job("main-x");
@@ -74,8 +73,7 @@ async fn an_update_is_judged_and_deletion_goes_through() {
     // The webhook spares nobody, not even whoever may do everything.
     let probe = Probe { identity: &Identity::Admin, namespace: &namespace.name, job: &tampered };
     let configuration = configuration(&webhook);
-    let _installed =
-        cluster.install_webhook(&configuration, &[&namespace], &probe).await.unwrap();
+    let _installed = cluster.install_webhook(&configuration, &[&namespace], &probe).await.unwrap();
     let session = cluster.session(&Identity::Admin).await.unwrap();
     let stored = session.create_job(&namespace.name, &job("main-x")).await.unwrap().object;
     namespace.wait_for("v1", "pods", |pods| pods.len() == 1).await.unwrap();

@@ -49,8 +49,8 @@ fn every_case_of_every_test_file_passes() {
     let mut count = 0;
     let mut failures = vec![];
     for folder in folders() {
-        let loaded =
-            suites::load(&[folder], None, Style::Plain).unwrap_or_else(|r| panic!("{}", r.concat()));
+        let loaded = suites::load(&[folder], None, Style::Plain)
+            .unwrap_or_else(|r| panic!("{}", r.concat()));
         for one in &loaded {
             let ready = Ready::new(&one.suite, &one.shapes, one.base.clone()).unwrap();
             let about_base = complaints_about_base(&ready.judge(&ready.base(), false));

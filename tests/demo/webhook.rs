@@ -51,7 +51,9 @@ fn binary() -> Result<PathBuf, Failure> {
     let demo = std::env::current_exe().map_err(Failure::during("looking for jobshape"))?;
     let beside = demo.parent().and_then(Path::parent).map(|folder| folder.join("jobshape"));
     beside.filter(|path| path.is_file()).ok_or_else(|| {
-        Failure::new("jobshape is not built: `make demo` builds it, or `cargo build --bin jobshape`.")
+        Failure::new(
+            "jobshape is not built: `make demo` builds it, or `cargo build --bin jobshape`.",
+        )
     })
 }
 
