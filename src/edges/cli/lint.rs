@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::core::shape::lint::Open;
 use crate::edges::cli::{CannotRun, Format, at_default, print, stderr_style, stdout_style};
 use crate::edges::shapes::{self, LoadedShape};
 use crate::formats::report::snippet::{Mark, Severity, Style, report};
@@ -40,6 +41,13 @@ pub fn run(args: &LintArgs) -> Result<u8, CannotRun> {
     Ok(0)
 }
 
+/// Each open place once: a variable may stand twice in one string.
+fn open_places(one: &LoadedShape) -> Vec<Open> {
+    let mut open = one.shape.open_places();
+    open.dedup();
+    open
+}
+
 fn human(one: &LoadedShape, style: Style) -> String {
     let shape = &one.shape;
     let mut text = String::new();
@@ -56,15 +64,16 @@ fn human(one: &LoadedShape, style: Style) -> String {
     }
     let operations: Vec<&str> = shape.operations.iter().map(|o| o.word()).collect();
     text.push_str(&format!(
-        "{}: {} ({}) governs {} of Jobs in {}, {} rules\n",
+        "{}: {} ({}) governs {} of Jobs in {}, {} rule{}\n",
         one.place,
         shape.name,
         shape.short_digest(),
         operations.join(" and "),
         shape.namespaces.join(", "),
         shape.rules.len(),
+        if shape.rules.len() == 1 { "" } else { "s" },
     ));
-    let open = shape.open_places();
+    let open = open_places(one);
     if open.is_empty() {
         text.push_str("  every field is pinned\n");
     }
@@ -82,8 +91,7 @@ fn human(one: &LoadedShape, style: Style) -> String {
 
 fn json(one: &LoadedShape) -> serde_json::Value {
     let shape = &one.shape;
-    let open: Vec<serde_json::Value> = shape
-        .open_places()
+    let open: Vec<serde_json::Value> = open_places(one)
         .iter()
         .map(|p| serde_json::json!({"danger": p.danger.word(), "how": p.how, "path": p.path, "what": p.what}))
         .collect();
