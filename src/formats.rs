@@ -6,6 +6,7 @@ pub mod json;
 mod refused;
 pub mod report;
 pub mod review;
+pub mod substitute;
 pub mod suite;
 pub mod text;
 pub mod yaml;

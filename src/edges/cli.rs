@@ -8,8 +8,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::edges::files;
 use crate::edges::shapes::LoadErrors;
-use crate::formats::report::snippet::Style;
+use crate::formats::report::snippet::{Style, mistake};
+use crate::formats::substitute::Substitution;
 
 pub mod check;
 pub mod fill;
@@ -147,6 +149,18 @@ impl From<LoadErrors> for CannotRun {
         }
         CannotRun(reports)
     }
+}
+
+/// What `--substitute` names.
+///
+/// # Errors
+/// A file that cannot be read, and every line in it that is no `KEY=VALUE`.
+pub fn substitution(file: Option<&str>) -> Result<Option<Substitution>, CannotRun> {
+    let Some(file) = file else { return Ok(None) };
+    let source = files::read(file).map_err(CannotRun::because)?;
+    Substitution::read(&source.text).map(Some).map_err(|mistakes| {
+        CannotRun(mistakes.iter().map(|m| mistake(&[&source], m, stderr_style())).collect())
+    })
 }
 
 /// How standard output is drawn: in colour on a terminal that wants it (NO_COLOR, CLICOLOR).

@@ -8,6 +8,7 @@ use crate::core::tree::{NOWHERE, Node};
 use crate::edges::files;
 use crate::formats::documents::documents;
 use crate::formats::report::snippet::{Style, mistake, place};
+use crate::formats::substitute::Substitution;
 use crate::formats::text::Source;
 
 /// A loaded shape and the text it was written in.
@@ -37,11 +38,15 @@ impl LoadErrors {
     }
 }
 
-/// Every shape below these paths.
+/// Every shape below these paths, `substitution` filled into its text and its template's.
 ///
 /// # Errors
 /// Every mistake in them; also when a path holds no shape at all.
-pub fn load(paths: &[String], style: Style) -> Result<Vec<LoadedShape>, LoadErrors> {
+pub fn load(
+    paths: &[String],
+    substitution: Option<&Substitution>,
+    style: Style,
+) -> Result<Vec<LoadedShape>, LoadErrors> {
     let mut errors = LoadErrors::default();
     let mut loaded = vec![];
     let mut seen = std::collections::HashSet::new();
@@ -58,7 +63,7 @@ pub fn load(paths: &[String], style: Style) -> Result<Vec<LoadedShape>, LoadErro
             // The same file by two paths is one shape.
             let canonical = std::fs::canonicalize(&file).unwrap_or_else(|_| file.clone().into());
             if seen.insert(canonical) {
-                load_file(&file, style, &mut loaded, &mut errors);
+                load_file(&file, substitution, style, &mut loaded, &mut errors);
             }
         }
         if before == (loaded.len(), errors.reports.len()) {
@@ -80,8 +85,14 @@ pub fn together(loaded: &[LoadedShape]) -> Result<Shapes, LoadErrors> {
     })
 }
 
-fn load_file(file: &str, style: Style, loaded: &mut Vec<LoadedShape>, errors: &mut LoadErrors) {
-    let source = match files::read(file) {
+fn load_file(
+    file: &str,
+    substitution: Option<&Substitution>,
+    style: Style,
+    loaded: &mut Vec<LoadedShape>,
+    errors: &mut LoadErrors,
+) {
+    let source = match read(file, substitution) {
         Ok(source) => source,
         Err(message) => return errors.say(message),
     };
@@ -100,7 +111,7 @@ fn load_file(file: &str, style: Style, loaded: &mut Vec<LoadedShape>, errors: &m
         }
     }
     for root in shapes {
-        load_shape(&source, &root, style, loaded, errors);
+        load_shape(&source, &root, substitution, style, loaded, errors);
     }
 }
 
@@ -121,6 +132,7 @@ fn misspelled_kind(root: &Node<'_>) -> Option<Mistake> {
 fn load_shape(
     source: &Source,
     root: &Node<'static>,
+    substitution: Option<&Substitution>,
     style: Style,
     loaded: &mut Vec<LoadedShape>,
     errors: &mut LoadErrors,
@@ -129,7 +141,7 @@ fn load_shape(
     let mut templates = vec![];
     let before = errors.reports.len();
     for (file, at) in template_files(root) {
-        match read_template(&files::beside(&source.name, &file)) {
+        match read_template(&files::beside(&source.name, &file), substitution) {
             Ok((text, node)) => {
                 sources.push(text);
                 templates.push(node);
@@ -158,13 +170,26 @@ fn load_shape(
     }
 }
 
+/// A file's text, filled in.
+fn read(name: &str, substitution: Option<&Substitution>) -> Result<Source, String> {
+    let source = files::read(name)?;
+    match substitution {
+        None => Ok(source),
+        Some(substitution) => Source::from_text(source.name, substitution.apply(&source.text))
+            .map_err(|error| format!("{name}: {error}")),
+    }
+}
+
 enum TemplateError {
     Unreadable(String),
     Mistake(Box<Source>, Mistake),
 }
 
-fn read_template(name: &str) -> Result<(Source, Node<'static>), TemplateError> {
-    let source = files::read(name).map_err(TemplateError::Unreadable)?;
+fn read_template(
+    name: &str,
+    substitution: Option<&Substitution>,
+) -> Result<(Source, Node<'static>), TemplateError> {
+    let source = read(name, substitution).map_err(TemplateError::Unreadable)?;
     let mut found = documents(&source.text)
         .map(|d| d.map(|d| d.root.into_owned()))
         .collect::<Vec<_>>()

@@ -6,6 +6,7 @@ use crate::core::tree::Node;
 use crate::edges::{files, shapes};
 use crate::formats::documents::documents;
 use crate::formats::report::snippet::{Style, mistake};
+use crate::formats::substitute::Substitution;
 use crate::formats::suite::{Base, KIND, Suite};
 use crate::formats::text::Source;
 
@@ -25,7 +26,11 @@ pub struct LoadedSuite {
 ///
 /// # Errors
 /// Reports, ready to print: of every mistake, and of a path that holds no test file.
-pub fn load(paths: &[String], style: Style) -> Result<Vec<LoadedSuite>, Vec<String>> {
+pub fn load(
+    paths: &[String],
+    substitution: Option<&Substitution>,
+    style: Style,
+) -> Result<Vec<LoadedSuite>, Vec<String>> {
     let mut reports = vec![];
     let mut loaded = vec![];
     for path in paths {
@@ -33,7 +38,7 @@ pub fn load(paths: &[String], style: Style) -> Result<Vec<LoadedSuite>, Vec<Stri
         match files::expand(path) {
             Ok(names) => {
                 for name in names {
-                    load_file(&name, style, &mut loaded, &mut reports);
+                    load_file(&name, substitution, style, &mut loaded, &mut reports);
                 }
             }
             Err(message) => reports.push(format!("error: {message}\n")),
@@ -45,7 +50,13 @@ pub fn load(paths: &[String], style: Style) -> Result<Vec<LoadedSuite>, Vec<Stri
     if reports.is_empty() { Ok(loaded) } else { Err(reports) }
 }
 
-fn load_file(name: &str, style: Style, loaded: &mut Vec<LoadedSuite>, reports: &mut Vec<String>) {
+fn load_file(
+    name: &str,
+    substitution: Option<&Substitution>,
+    style: Style,
+    loaded: &mut Vec<LoadedSuite>,
+    reports: &mut Vec<String>,
+) {
     let source = match files::read(name) {
         Ok(source) => source,
         Err(message) => return reports.push(format!("error: {message}\n")),
@@ -63,7 +74,7 @@ fn load_file(name: &str, style: Style, loaded: &mut Vec<LoadedSuite>, reports: &
         };
         match Suite::read(&root) {
             Ok(suite) => {
-                if let Some(suite) = complete(&source, suite, style, reports) {
+                if let Some(suite) = complete(&source, suite, substitution, style, reports) {
                     loaded.push(suite);
                 }
             }
@@ -75,12 +86,13 @@ fn load_file(name: &str, style: Style, loaded: &mut Vec<LoadedSuite>, reports: &
 fn complete(
     source: &Source,
     suite: Suite,
+    substitution: Option<&Substitution>,
     style: Style,
     reports: &mut Vec<String>,
 ) -> Option<LoadedSuite> {
     let names: Vec<String> =
         suite.shapes.iter().map(|(file, _)| files::beside(&source.name, file)).collect();
-    let shapes = match shapes::load(&names, style) {
+    let shapes = match shapes::load(&names, substitution, style) {
         Ok(loaded) => loaded.into_iter().map(|one| one.shape).collect(),
         Err(errors) => {
             reports.extend(errors.reports);

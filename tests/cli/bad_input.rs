@@ -11,7 +11,8 @@ use super::{jobshape, run, text};
 /// Runs it both for people and for programs, and gives what standard error said.
 fn refused(arguments: &[&str]) -> String {
     let json: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
-    let takes_a_format = arguments.first().is_some_and(|verb| ["check", "test", "lint"].contains(verb));
+    let takes_a_format =
+        arguments.first().is_some_and(|verb| ["check", "test", "lint"].contains(verb));
     let mut said = String::new();
     for arguments in [arguments, &json].into_iter().take(if takes_a_format { 2 } else { 1 }) {
         let output = run(arguments);

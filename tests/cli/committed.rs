@@ -36,7 +36,7 @@ fn the_filled_job_is_what_fill_prints() {
 fn every_shape_loads() {
     let mut count = 0;
     for folder in folders() {
-        match shapes::load(std::slice::from_ref(&folder), Style::Plain) {
+        match shapes::load(std::slice::from_ref(&folder), None, Style::Plain) {
             Ok(loaded) => count += loaded.len(),
             Err(errors) => panic!("{}", errors.reports.concat()),
         }
@@ -49,7 +49,8 @@ fn every_case_of_every_test_file_passes() {
     let mut count = 0;
     let mut failures = vec![];
     for folder in folders() {
-        let loaded = suites::load(&[folder], Style::Plain).unwrap_or_else(|r| panic!("{}", r.concat()));
+        let loaded = suites::load(&[folder], None, Style::Plain)
+            .unwrap_or_else(|r| panic!("{}", r.concat()));
         for one in &loaded {
             let ready = Ready::new(&one.suite, &one.shapes, one.base.clone()).unwrap();
             let about_base = complaints_about_base(&ready.judge(&ready.base(), false));

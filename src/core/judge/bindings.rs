@@ -21,6 +21,11 @@ impl Bindings {
     pub fn add(&mut self, variable: VariableId, at: NodeId, setting: Setting) {
         self.found.push((variable, at, setting));
     }
+
+    /// Notes what another walk found.
+    pub fn extend(&mut self, other: Bindings) {
+        self.found.extend(other.found);
+    }
 }
 
 impl<'s: 'j, 'j> Walk<'s, 'j> {

@@ -96,6 +96,17 @@ pub enum Deviation<'a> {
 }
 
 impl Deviation<'_> {
+    /// Whether the Job lacks what the template has.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(
+            self,
+            Deviation::Missing { .. }
+                | Deviation::OtherDefault { .. }
+                | Deviation::GeneratedMissing
+        )
+    }
+
     /// The sentence, and what the template expects if that is one thing.
     #[must_use]
     pub fn explain(&self, shape: &Shape, id: NodeId) -> (String, Option<String>) {

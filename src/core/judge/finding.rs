@@ -22,6 +22,8 @@ pub struct Finding {
     pub expected: Option<String>,
     /// What is wrong, in a sentence without a full stop; never a value from the Job.
     pub message: String,
+    /// Whether the Job lacks what the template has: `pointer` then names where it belongs.
+    pub missing: bool,
     /// Where the template says otherwise: offset in its text.
     pub template_at: Option<u32>,
 }

@@ -36,7 +36,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             }
             (false, None) => match (&node.want, filled_node(&in_job)) {
                 (Want::Nothing, filled) => filled.is_none() || in_job == in_template,
-                (_, Some(filled)) => self.accepts(id, &filled),
+                (_, Some(filled)) => self.takes(id, &filled),
                 (_, None) => node.optional,
             },
         };

@@ -139,10 +139,9 @@ impl Shapes {
             };
         }
         if request.kind == "CronJob" {
-            let reason = format!(
-                "the shape `{}` has a Job template only, so CronJobs in its namespace are refused",
-                shape.name
-            );
+            let reason =
+                "it has a Job template only, so every CronJob in its namespaces is refused"
+                    .to_owned();
             return found(VerdictKind::Deny, Findings::default(), Some(reason));
         }
         let findings = judge_one(shape, request.object, request.namespace);

@@ -93,6 +93,19 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         walk.count == 0
     }
 
+    /// Whether a value that the server would fill in is accepted at `id`; the variables that it
+    /// fixes are noted.
+    pub(super) fn takes(&mut self, id: NodeId, filled: &Node<'_>) -> bool {
+        let mut walk = Walk::new(self.shape, filled, self.namespace);
+        walk.quiet = true;
+        walk.value(id, filled);
+        let accepted = walk.count == 0;
+        if accepted {
+            self.bindings.extend(walk.bindings);
+        }
+        accepted
+    }
+
     /// A struct: every field of the Job and every field of the template.
     pub(super) fn structure(&mut self, id: NodeId, job: &'j Node<'j>) {
         let node = self.tree.node(id);
@@ -179,7 +192,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         }
         if let FieldDefault::Fixed(json) = node.default {
             let filled = Node::from_json(json);
-            if node.filled || self.accepts(id, &filled) {
+            if node.filled || self.takes(id, &filled) {
                 return;
             }
             self.deviation(id, &Deviation::Missing { filled: Some(json.to_string()) });
@@ -188,9 +201,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         // The zero of a field that is no pointer is the same as none.
         if !node.pointer
             && let Some(zero) = zero(node.kind)
-            && self.accepts(id, zero)
+            && self.takes(id, zero)
         {
-            self.value(id, zero);
             return;
         }
         self.deviation(id, &Deviation::Missing { filled: None });
@@ -204,18 +216,26 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         }
         match (&node.want, &job.value) {
             (Want::Nothing, _) => self.extra(id, job),
-            (Want::Struct, Value::Map(entries)) => {
-                // Held open for something inside: an empty pointer is no such thing.
-                if node.optional && node.pointer && entries.is_empty() && node.at == u32::MAX {
-                    self.extra(id, job);
-                } else {
-                    self.structure(id, job);
-                }
+            (Want::Struct, Value::Map(_)) if node.held && !self.holds_anything(node, job) => {
+                self.extra(id, job);
             }
+            (Want::Struct, Value::Map(_)) => self.structure(id, job),
             (Want::Map, Value::Map(_)) => self.map(id, job),
             (Want::List, Value::List(_)) => self.list(id, job),
             _ => self.scalar(id, job),
         }
+    }
+
+    /// Whether a struct that is only held open for something inside has any of that.
+    fn holds_anything(&self, node: &CompiledNode, job: &Node<'_>) -> bool {
+        job.entries().iter().any(|entry| {
+            node.children.iter().any(|(key, child)| {
+                let child = self.tree.node(*child);
+                *key == entry.key
+                    && !child.filled
+                    && !is_as_good_as_absent(self.api, child, &entry.node)
+            })
+        })
     }
 
     /// Something that the template does not have, at a place the compiled tree knows.
@@ -290,14 +310,15 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             let node = self.tree.node(id);
             let (message, expected) = deviation.explain(self.shape, id);
             let at = (node.at != u32::MAX && !node.filled).then_some(node.at);
-            self.push(rule, raised, message, expected, at);
+            let missing = deviation.is_missing();
+            self.push(rule, raised, message, expected, missing, at);
         }
     }
 
     pub(super) fn report_without_node(&mut self, rule: RuleId, deviation: &Deviation<'_>) {
         if self.counted(rule, None) {
             let (message, expected) = deviation.explain_alone();
-            self.push(rule, None, message, expected, None);
+            self.push(rule, None, message, expected, false, None);
         }
     }
 
@@ -323,6 +344,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         raised_by: Option<RuleId>,
         mut message: String,
         expected: Option<String>,
+        missing: bool,
         template_at: Option<u32>,
     ) {
         if let Some(said) = &self.shape.rule(rule).message {
@@ -336,6 +358,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             pointer: path::pointer_in(&self.path, self.job),
             expected,
             message,
+            missing,
             template_at,
         });
     }

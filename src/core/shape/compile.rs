@@ -95,6 +95,7 @@ impl Compiler<'_> {
             default: place.field.map_or(&NO_DEFAULT, |f| &f.default),
             want,
             filled: false,
+            held: false,
             source: self.source,
             at,
             optional: false,

@@ -90,6 +90,9 @@ pub struct CompiledNode {
     pub want: Want,
     /// Whether `want` is a default that the template leaves out.
     pub filled: bool,
+    /// Whether the template lacks it, and it may only stand there for something below that is
+    /// optional or unpinned.
+    pub held: bool,
     /// Which text the value stands in (0 = the shape, 1 = the template file).
     pub source: usize,
     /// Where.

@@ -1,13 +1,14 @@
 //! Reading a map whose keys are known: unknown keys, wrong types and missing ones are all
 //! collected, so that a person sees every mistake at once.
 
-use crate::core::mistake::{Mistake, suggestion};
+use crate::core::mistake::{Mistake, nearest, suggestion};
 use crate::core::tree::{Node, Value};
 
 /// A map being read.
 pub struct Fields<'n, 'm> {
     node: &'n Node<'n>,
     what: &'static str,
+    unknown: Vec<&'n str>,
     mistakes: &'m mut Vec<Mistake>,
 }
 
@@ -24,15 +25,17 @@ impl<'n, 'm> Fields<'n, 'm> {
             mistakes.push(Mistake::new(node.at, format!("{what} is a map, not {}", node.kind())));
             return None;
         };
+        let mut unknown = vec![];
         for entry in entries {
             if !known.contains(&&*entry.key) {
+                unknown.push(&*entry.key);
                 mistakes.push(
                     Mistake::new(entry.key_at, format!("{what} has no key `{}`", entry.key))
                         .help(suggestion(&entry.key, known)),
                 );
             }
         }
-        Some(Fields { node, what, mistakes })
+        Some(Fields { node, what, unknown, mistakes })
     }
 
     /// Where the map begins.
@@ -66,7 +69,9 @@ impl<'n, 'm> Fields<'n, 'm> {
     /// A value that must be there.
     pub fn required(&mut self, key: &str) -> Option<&'n Node<'n>> {
         let found = self.get(key);
-        if found.is_none() {
+        // A misspelled key was reported already, with this one as its suggestion.
+        let misspelled = self.unknown.iter().any(|typed| nearest(typed, [key]).is_some());
+        if found.is_none() && !misspelled {
             let message = format!("{} needs `{key}`", self.what);
             self.mistakes.push(Mistake::new(self.key_at(key), message));
         }

@@ -126,7 +126,35 @@ impl Shape {
             }
         }
         open.sort();
+        open.dedup();
         open
+    }
+
+    /// Every `${X}` that stands in a text of the template and is nobody's variable: the text that
+    /// it is, the place, and where that is written.
+    #[must_use]
+    pub fn literal_braces(&self) -> Vec<(String, String, usize, u32)> {
+        let mut found = vec![];
+        for (id, node) in self.tree.iter() {
+            let text = match &node.want {
+                Want::Text(text) => text.clone(),
+                Want::Pattern(pattern) => pattern.fill(|_| String::new()),
+                _ => continue,
+            };
+            let mut rest = text.as_str();
+            while let Some(open) = rest.find("${") {
+                let Some(close) = rest[open..].find('}') else { break };
+                let start = if rest[..open].ends_with('$') { open - 1 } else { open };
+                found.push((
+                    rest[start..=open + close].to_owned(),
+                    self.tree.path(id),
+                    node.source,
+                    node.at,
+                ));
+                rest = &rest[open + close..];
+            }
+        }
+        found
     }
 
     fn reason_of(&self, path: &str) -> String {

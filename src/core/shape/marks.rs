@@ -326,6 +326,7 @@ impl Compiler<'_> {
             let held = self.tree.node_mut(at);
             held.want = want;
             held.optional = true;
+            held.held = true;
             if let Kind::Struct(id) = parent.kind {
                 self.fill(at, id);
             }

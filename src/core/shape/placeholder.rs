@@ -2,6 +2,7 @@
 //! is a mistake rather than a literal that nobody meant.
 
 use crate::core::kubernetes::api::Kind;
+use crate::core::mistake::nearest;
 use crate::core::shape::compiled::Want;
 use crate::core::shape::constraint::ValueType;
 use crate::core::shape::text::{TextPattern, split};
@@ -146,11 +147,17 @@ fn check_undeclared(
             && name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
         {
+            let declared = variables.iter().map(|(_, v)| v.name.as_str());
+            let near =
+                nearest(name, declared).map(|near| format!("did you mean `<{near}>`? Otherwise "));
             return Err((
                 format!(
                     "`<{name}>` looks like a placeholder, and no variable `{name}` is declared"
                 ),
-                Some(format!("declare the variable, or say `literals: [\"<{name}>\"]` in spec")),
+                Some(format!(
+                    "{}declare the variable, or say `literals: [\"<{name}>\"]` in spec",
+                    near.unwrap_or_default()
+                )),
             ));
         }
         rest = &rest[1..];

@@ -10,7 +10,9 @@ use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
 use crate::core::tree::{Node, Value};
-use crate::edges::cli::{CannotRun, Format, at_default, print, say, sentence, stderr_style, stdout_style};
+use crate::edges::cli::{
+    CannotRun, Format, at_default, print, say, sentence, stderr_style, stdout_style, substitution,
+};
 use crate::edges::{files, shapes};
 use crate::formats::documents::{Chunk, Object, objects_of, position_of, read, split};
 use crate::formats::report::judged::{JudgedJob, Summary};
@@ -36,6 +38,9 @@ pub struct CheckArgs {
     /// Do not fail because no shape governs a Job
     #[arg(long)]
     allow_ungoverned: bool,
+    /// KEY=VALUE lines that fill ${KEY} in shapes and templates before they are read
+    #[arg(long, value_name = "FILE")]
+    substitute: Option<String>,
     /// How to print the result
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
@@ -61,7 +66,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
     {
         return Err(CannotRun::because("standard input holds the shapes or the Jobs, not both"));
     }
-    let loaded = shapes::load(&args.shapes, stderr_style())
+    let substitution = substitution(args.substitute.as_deref())?;
+    let loaded = shapes::load(&args.shapes, substitution.as_ref(), stderr_style())
         .map_err(|errors| at_default(&args.shapes, errors.into(), "--shapes"))?;
     let shapes = shapes::together(&loaded)?;
     let mut sources = vec![];
@@ -210,7 +216,9 @@ fn judge_object(
     };
     let object = match object {
         Ok(object) => object,
-        Err(found) => return Err(NotJudged::Unreadable(mistake(&[source], &found, stderr_style()))),
+        Err(found) => {
+            return Err(NotJudged::Unreadable(mistake(&[source], &found, stderr_style())));
+        }
     };
     let text_of = |node: &Node<'_>, key: &str| {
         node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::edges::cli::{CannotRun, print, stderr_style};
+use crate::edges::cli::{CannotRun, print, stderr_style, substitution};
 use crate::edges::shapes;
 use crate::formats::emit;
 
@@ -15,6 +15,9 @@ pub struct FillArgs {
     /// The value of a variable; its example otherwise
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// KEY=VALUE lines that fill ${KEY} in shapes and templates before they are read
+    #[arg(long, value_name = "FILE")]
+    substitute: Option<String>,
 }
 
 /// Runs the verb.
@@ -22,7 +25,9 @@ pub struct FillArgs {
 /// # Errors
 /// A shape that cannot be loaded, an unknown variable, a value that its constraint refuses.
 pub fn run(args: &FillArgs) -> Result<u8, CannotRun> {
-    let loaded = shapes::load(std::slice::from_ref(&args.shape), stderr_style())?;
+    let substitution = substitution(args.substitute.as_deref())?;
+    let loaded =
+        shapes::load(std::slice::from_ref(&args.shape), substitution.as_ref(), stderr_style())?;
     let [only] = &loaded[..] else {
         return Err(CannotRun::because(format_args!(
             "{}: {} shapes, fill takes one",

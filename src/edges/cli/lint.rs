@@ -2,10 +2,11 @@
 
 use clap::Args;
 
-use crate::core::shape::lint::Open;
-use crate::edges::cli::{CannotRun, Format, at_default, print, stderr_style, stdout_style};
+use crate::edges::cli::{
+    CannotRun, Format, at_default, print, stderr_style, stdout_style, substitution,
+};
 use crate::edges::shapes::{self, LoadedShape};
-use crate::formats::report::snippet::{Mark, Severity, Style, report};
+use crate::formats::report::snippet::{Mark, Severity, Style, place, report};
 
 /// The flags of `jobshape lint`.
 #[derive(Debug, Args)]
@@ -13,6 +14,9 @@ pub struct LintArgs {
     /// Shapes: files or directories
     #[arg(value_name = "DIR|FILE", default_value = "rules")]
     paths: Vec<String>,
+    /// KEY=VALUE lines that fill ${KEY} in shapes and templates before they are read
+    #[arg(long, value_name = "FILE")]
+    substitute: Option<String>,
     /// How to print the result
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
@@ -23,7 +27,8 @@ pub struct LintArgs {
 /// # Errors
 /// Every mistake in the shapes.
 pub fn run(args: &LintArgs) -> Result<u8, CannotRun> {
-    let loaded = shapes::load(&args.paths, stderr_style())
+    let substitution = substitution(args.substitute.as_deref())?;
+    let loaded = shapes::load(&args.paths, substitution.as_ref(), stderr_style())
         .map_err(|errors| at_default(&args.paths, errors.into(), "an argument"))?;
     shapes::together(&loaded)?;
     match args.output {
@@ -39,13 +44,6 @@ pub fn run(args: &LintArgs) -> Result<u8, CannotRun> {
         }
     }
     Ok(0)
-}
-
-/// Each open place once: a variable may stand twice in one string.
-fn open_places(one: &LoadedShape) -> Vec<Open> {
-    let mut open = one.shape.open_places();
-    open.dedup();
-    open
 }
 
 fn human(one: &LoadedShape, style: Style) -> String {
@@ -73,7 +71,11 @@ fn human(one: &LoadedShape, style: Style) -> String {
         shape.rules.len(),
         if shape.rules.len() == 1 { "" } else { "s" },
     ));
-    let open = open_places(one);
+    for (braces, path, source, at) in shape.literal_braces() {
+        let place = one.sources.get(source).map(|source| place(source, at)).unwrap_or_default();
+        text.push_str(&format!("  note   literal  {path}: `{braces}` is plain text ({place})\n"));
+    }
+    let open = shape.open_places();
     if open.is_empty() {
         text.push_str("  every field is pinned\n");
     }
@@ -91,7 +93,8 @@ fn human(one: &LoadedShape, style: Style) -> String {
 
 fn json(one: &LoadedShape) -> serde_json::Value {
     let shape = &one.shape;
-    let open: Vec<serde_json::Value> = open_places(one)
+    let open: Vec<serde_json::Value> = shape
+        .open_places()
         .iter()
         .map(|p| serde_json::json!({"danger": p.danger.word(), "how": p.how, "path": p.path, "what": p.what}))
         .collect();

@@ -37,7 +37,7 @@ pub fn run(args: ServeVerb) -> Result<u8, CannotRun> {
     } else {
         log.json().flatten_event(true).init();
     }
-    let loaded = shapes::load(&args.shapes, stderr_style())?;
+    let loaded = shapes::load(&args.shapes, None, stderr_style())?;
     let together = shapes::together(&loaded)?;
     let options = args.serve.options(served(together)).map_err(CannotRun::because)?;
     let runtime = tokio::runtime::Runtime::new().map_err(CannotRun::because)?;

@@ -3,7 +3,9 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::edges::cli::{CannotRun, Format, at_default, print, sentence, stderr_style};
+use crate::edges::cli::{
+    CannotRun, Format, at_default, print, sentence, stderr_style, substitution,
+};
 use crate::edges::suites::{self, LoadedSuite};
 use crate::formats::report::snippet::{mistake, place};
 use crate::formats::suite::Ready;
@@ -15,6 +17,9 @@ pub struct TestArgs {
     /// Test files, or directories with them
     #[arg(value_name = "DIR|FILE", default_value = "rules")]
     paths: Vec<String>,
+    /// KEY=VALUE lines that fill ${KEY} in shapes and templates before they are read
+    #[arg(long, value_name = "FILE")]
+    substitute: Option<String>,
     /// How to print the result
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Format,
@@ -37,7 +42,8 @@ struct Ran {
 /// # Errors
 /// Files that cannot be read, and mistakes in them.
 pub fn run(args: &TestArgs) -> Result<u8, CannotRun> {
-    let loaded = suites::load(&args.paths, stderr_style())
+    let substitution = substitution(args.substitute.as_deref())?;
+    let loaded = suites::load(&args.paths, substitution.as_ref(), stderr_style())
         .map_err(|reports| at_default(&args.paths, nothing_tested(reports), "an argument"))?;
     let mut ran = vec![];
     let mut reports = vec![];

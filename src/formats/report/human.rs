@@ -33,11 +33,18 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
             Action::Audit => Severity::Note,
         };
         // What is missing has no place of its own: the marker stands at what it is missing from.
-        let label = if finding.message.starts_with("missing") { "in here" } else { "" };
+        let label = if finding.missing { "in here" } else { "" };
         let marks: Vec<Mark<'_>> =
             offset.iter().map(|at| Mark { source, at: *at, label }).collect();
         let title = place_and_message(shape, finding);
-        text.push_str(&report(severity, Some(&shape.rule(finding.rule).name), &title, &marks, None, style));
+        text.push_str(&report(
+            severity,
+            Some(&shape.rule(finding.rule).name),
+            &title,
+            &marks,
+            None,
+            style,
+        ));
         text.push('\n');
     }
     let hidden = job.verdict.findings.count - job.verdict.findings.findings.len();
