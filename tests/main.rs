@@ -2,8 +2,11 @@
 //! all.
 
 mod apiserver;
+mod both_ways;
 mod cli;
 mod harness;
+mod reviews;
 mod serve;
 mod tables;
+mod webhook_input;
 mod yaml;

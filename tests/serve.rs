@@ -96,23 +96,26 @@ fn review(padding: usize) -> String {
 }
 
 /// A server at work.
-struct Running {
+pub struct Running {
     webhook: SocketAddr,
     operations: SocketAddr,
+    /// With `--dev`: what it prints.
+    pub configuration: Option<String>,
     tls: Option<TlsConnector>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
 
-fn start(options: Options) -> Running {
+pub fn start(options: Options) -> Running {
     let server = serve::bind(options).map_err(|error| error.to_string()).unwrap();
     let (webhook, operations) = (server.webhook_address(), server.operations_address());
-    let tls = server.configuration().map(trusting);
+    let configuration = server.configuration().map(str::to_owned);
+    let tls = configuration.as_deref().map(trusting);
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(server.serve(async {
         let _ = stopped.await;
     }));
-    Running { webhook, operations, tls, stop: Some(stop), task }
+    Running { webhook, operations, configuration, tls, stop: Some(stop), task }
 }
 
 /// A client that trusts what the printed configuration says, and nothing else.
@@ -142,9 +145,9 @@ impl Running {
         Talk(soon(self.tls.as_ref().unwrap().connect(name, stream)).await.unwrap())
     }
 
-    async fn post(&self, path: &str, body: &str) -> Reply {
+    pub async fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Reply {
         let mut talk = self.connect().await;
-        talk.post(path, body).await;
+        talk.post(path, body.as_ref()).await;
         talk.reply().await
     }
 
@@ -156,7 +159,7 @@ impl Running {
     }
 
     /// The value of one series.
-    async fn metric(&self, series: &str) -> Option<f64> {
+    pub async fn metric(&self, series: &str) -> Option<f64> {
         let text = self.get("/metrics").await.body;
         let mut values = text.lines().filter_map(|line| line.strip_prefix(series));
         values.find_map(|rest| rest.strip_prefix(' ')).map(|value| value.parse().unwrap())
@@ -172,14 +175,14 @@ struct Talk<S>(S);
 
 /// What came back.
 #[derive(Debug)]
-struct Reply {
-    status: u16,
+pub struct Reply {
+    pub status: u16,
     head: String,
-    body: String,
+    pub body: String,
 }
 
 impl Reply {
-    fn response(&self) -> Value {
+    pub fn response(&self) -> Value {
         let mut review: Value = serde_json::from_str(&self.body).unwrap();
         review["response"].take()
     }
@@ -191,8 +194,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<S> {
         soon(self.0.flush()).await.unwrap();
     }
 
-    async fn post(&mut self, path: &str, body: &str) {
-        self.send(&(head(path, body.len()) + body)).await;
+    async fn post(&mut self, path: &str, body: &[u8]) {
+        self.send(&head(path, body.len())).await;
+        soon(self.0.write_all(body)).await.unwrap();
+        soon(self.0.flush()).await.unwrap();
     }
 
     async fn reply(&mut self) -> Reply {

@@ -1,5 +1,7 @@
 //! Putting a webhook configuration into effect, for the namespaces of a test only.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use axum::http::Method;
@@ -56,6 +58,54 @@ impl Cluster {
         let session = self.session(probe.identity).await?;
         let first_refusal = wait_until_refused(&session, probe, &name).await?;
         Ok(InstalledWebhook { name, first_refusal, cleanup })
+    }
+}
+
+impl Cluster {
+    /// Installs a configuration exactly as it is printed, through kubectl, and waits until it is in
+    /// effect. Only for one that names no namespace but those of the test.
+    pub async fn install_verbatim(
+        &self,
+        printed: &str,
+        probe: &Probe<'_>,
+    ) -> Result<InstalledWebhook, Failure> {
+        let admin = self.session(&Identity::Admin).await?;
+        // Not `apply`: what somebody else gave this name is neither changed nor removed afterwards.
+        let created = self.kubectl_with(&["create", "-o", "name", "-f", "-"], printed)?;
+        let name = created.trim().rsplit('/').next().unwrap_or_default().to_owned();
+        let path = format!("{CONFIGURATIONS}/{name}");
+        let cleanup = Cleanup::new(self.kubeconfig(&Identity::Admin)?, path.clone());
+        // For whoever has to clean up after a test that was killed.
+        let label = json!({"metadata": {"labels": {LABEL: run()}}});
+        let labelled = admin.submit(Method::PATCH, &path, &label).await;
+        labelled.map_err(Failure::during(format!("labelling the webhook {name}")))?;
+
+        let session = self.session(probe.identity).await?;
+        let first_refusal = wait_until_refused(&session, probe, &name).await?;
+        Ok(InstalledWebhook { name, first_refusal, cleanup })
+    }
+
+    /// What kubectl prints, as the administrator, with this on its standard input.
+    pub fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String, Failure> {
+        let doing = format!("running kubectl {}", arguments.join(" "));
+        let mut kubectl = Command::new(self.kubectl()?)
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig_for(&Identity::Admin)?)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(Failure::during(&doing))?;
+        if let Some(mut stdin) = kubectl.stdin.take() {
+            stdin.write_all(input.as_bytes()).map_err(Failure::during(&doing))?;
+        }
+        let output = kubectl.wait_with_output().map_err(Failure::during(&doing))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(Failure::new(format!("{doing}: {}", said.trim())))
     }
 }
 

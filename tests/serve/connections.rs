@@ -11,7 +11,7 @@ async fn a_silent_handshake_is_closed_and_holds_up_nobody() {
     let server = start(options());
     let begin = Instant::now();
     let mut silent = Talk(soon(TcpStream::connect(server.webhook)).await.unwrap());
-    assert_eq!(server.post("/validate/enforce", &review(0)).await.response()["uid"], UID);
+    assert_eq!(server.post("/validate/enforce", review(0)).await.response()["uid"], UID);
     assert!(begin.elapsed() < Duration::from_millis(900), "held up by a silent client");
     silent.closed().await;
     let took = begin.elapsed();
@@ -60,7 +60,7 @@ async fn a_connection_over_the_cap_waits_for_another_to_end() {
     let second = tokio::time::timeout(Duration::from_millis(200), server.connect()).await;
     assert!(second.is_err(), "there is a slot too many");
     drop((first, second));
-    assert_eq!(server.post("/validate/enforce", &review(0)).await.response()["uid"], UID);
+    assert_eq!(server.post("/validate/enforce", review(0)).await.response()["uid"], UID);
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ async fn a_server_with_everything_is_alive_and_ready() {
     assert_eq!(server.get("/nowhere").await.status, 404);
     // Reviews are not taken without TLS.
     let mut talk = Talk(soon(TcpStream::connect(server.operations)).await.unwrap());
-    talk.post("/validate/enforce", "{}").await;
+    talk.post("/validate/enforce", b"{}").await;
     assert_eq!(talk.reply().await.status, 404);
 }
 
@@ -94,8 +94,8 @@ async fn the_configuration_names_the_real_port() {
 #[tokio::test]
 async fn what_was_answered_is_counted() {
     let server = start(options());
-    server.post("/validate/enforce", &review(0)).await;
-    server.post("/validate/audit", &review(0)).await;
+    server.post("/validate/enforce", review(0)).await;
+    server.post("/validate/audit", review(0)).await;
     let series = |entrance: &str| {
         format!(
             "jobshape_reviews_total{{dry_run=\"false\",entrance=\"{entrance}\",\

@@ -31,7 +31,7 @@ fn assert_admitted_with_warning(reply: &Reply) {
 async fn a_review_is_answered_on_both_paths() {
     let server = start(options());
     for path in ["/validate/enforce?timeout=5s", AUDIT] {
-        let reply = server.post(path, &review(0)).await;
+        let reply = server.post(path, review(0)).await;
         assert_eq!(reply.status, 200);
         assert!(reply.head.contains("content-type: application/json"), "{}", reply.head);
         assert_eq!(reply.response()["uid"], UID);
@@ -121,7 +121,7 @@ async fn a_large_body_within_the_limit_is_judged() {
     let mut options = options();
     options.limits.body_bytes = 4 << 20;
     let server = start(options);
-    let reply = server.post(ENFORCE, &review(3 << 20)).await;
+    let reply = server.post(ENFORCE, review(3 << 20)).await;
     assert_eq!(reply.response()["uid"], UID);
 }
 
@@ -153,8 +153,8 @@ async fn a_panic_is_an_answer_and_the_server_lives() {
     let server = start(options);
     // A small body is judged in place, a large one aside.
     for padding in [0, 100 * 1024] {
-        assert_refused(&server.post(ENFORCE, &review(padding)).await, 500);
-        assert_admitted_with_warning(&server.post(AUDIT, &review(padding)).await);
+        assert_refused(&server.post(ENFORCE, review(padding)).await, 500);
+        assert_admitted_with_warning(&server.post(AUDIT, review(padding)).await);
     }
     assert_eq!(server.post(ENFORCE, "no uid").await.status, 500);
     assert_eq!(server.metric("jobshape_panics_total").await, Some(5.0));
@@ -184,7 +184,7 @@ async fn a_decision_that_takes_too_long_is_answered_without_it() {
     options.limits.body_bytes = 1 << 20;
     let server = start(options);
     let start = Instant::now();
-    let reply = server.post("/validate/enforce?timeout=1s", &review(100 * 1024)).await;
+    let reply = server.post("/validate/enforce?timeout=1s", review(100 * 1024)).await;
     assert_refused(&reply, 504);
     assert!(start.elapsed() < Duration::from_secs(1));
 }
@@ -198,9 +198,9 @@ async fn the_budget_of_all_bodies_is_shared_and_comes_back() {
     let body = review(2500);
     greedy.send(&(super::head(ENFORCE, body.len()) + &body[..2000])).await;
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let reply = server.post("/validate/enforce?timeout=1s", &review(1500)).await;
+    let reply = server.post("/validate/enforce?timeout=1s", review(1500)).await;
     assert_eq!(reply.status, 503);
     greedy.send(&body[2000..]).await;
     assert_eq!(greedy.reply().await.response()["uid"], UID);
-    assert_eq!(server.post(ENFORCE, &review(1500)).await.response()["uid"], UID);
+    assert_eq!(server.post(ENFORCE, review(1500)).await.response()["uid"], UID);
 }

@@ -18,7 +18,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         }
         if id == generated.metadata {
             return self.api.is_server_owned("Job.metadata", key)
-                || (generated.name && key == "name");
+                || (generated.name && key == "name")
+                || (!generated.namespace && key == "namespace");
         }
         if id == generated.pod_spec {
             return key == "serviceAccount";
@@ -254,7 +255,6 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     fn namespace_field(&mut self, id: NodeId, job: Option<&'j Node<'j>>) {
         let absent = job.is_none_or(|j| j.value == Value::Null || j.as_str() == Some(""));
         match job {
-            _ if matches!(self.tree.node(id).want, Want::Nothing) => {}
             Some(job) if !absent => self.value(id, job),
             _ => {
                 let namespace = Node::new(Value::String(self.namespace.into()));

@@ -32,6 +32,8 @@ pub struct Generated {
     pub labels: bool,
     /// Whether the template has `generateName` and no name.
     pub name: bool,
+    /// Whether the template names a namespace; one without takes the request's.
+    pub namespace: bool,
     /// Whether the template has no Job labels, and the compiled ones are a copy of its Pod labels.
     pub labels_copied: bool,
     /// `metadata`.
@@ -133,6 +135,7 @@ impl Compiler<'_> {
         Generated {
             labels: !manual,
             name: has("generateName") && !has("name"),
+            namespace: has("namespace"),
             labels_copied,
             metadata,
             spec: spec_id,

@@ -1,0 +1,8 @@
+//! The same judgement offline and through a real API server: what `jobshape test` says of a case
+//! is what the dispatcher gets, rule by rule and place by place.
+
+mod actions;
+mod cases;
+mod governed;
+mod refusal;
+pub mod webhook;
