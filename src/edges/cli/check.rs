@@ -74,7 +74,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
     let mut jobs = vec![];
     let mut errors = vec![];
     for path in &args.jobs {
-        let before = jobs.len();
+        let before = (jobs.len(), errors.len());
         let mut others: Vec<String> = vec![];
         match files::expand(path) {
             Ok(names) => {
@@ -100,7 +100,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
                         Err(message) => errors.push(sentence(message)),
                     }
                 }
-                if jobs.len() == before && errors.is_empty() {
+                if (jobs.len(), errors.len()) == before {
                     errors.push(sentence(no_job(path, &others)));
                 }
             }
