@@ -1,9 +1,39 @@
-.PHONY: apiserver tables
+# What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
-# A real API server for the tests, from Go modules. The tests build it themselves when it is missing.
-apiserver:
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-offline apiserver lint tables
+
+# What in the test binary asks a real API server: the beginnings of the tests' names.
+NEED_A_SERVER := both_ways::actions both_ways::cases both_ways::governed harness::cluster \
+	harness::lifetime harness::webhook tables::tests::the_committed_table
+
+help: ## list these
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: apiserver ## a real API server, the webhook, one Job admitted and the rest refused; KEEP=1 leaves it up
+	@cargo build --bin jobshape --example demo
+	@KEEP=$(KEEP) cargo run --quiet --example demo
+
+test: apiserver ## all tests, against a real API server
+	cargo test --doc
+	cargo test --lib --bins --examples --tests --no-fail-fast
+
+test-offline: ## the tests that need no API server, and so no Go
+	cargo test --doc
+	cargo test --lib --bins
+	cargo test --test main -- $(addprefix --skip ,$(NEED_A_SERVER))
+	@echo "Not run, because they ask a real API server: $(NEED_A_SERVER)"
+
+# The tests build it themselves when it is missing; here its progress can be seen.
+apiserver: ## build the API server of the tests from Go modules, once
 	@tests/apiserver/build.sh
 
+lint: ## format, clippy, documentation, and the dependencies by deny.toml
+	cargo fmt --all --check
+	cargo clippy --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+	cargo deny --offline check bans licenses sources
+
 # The table of the fields that a Job has, from the real API server's own OpenAPI.
-tables:
+tables: ## write src/core/kubernetes/data/fields.tsv anew
 	cargo test --test main -- --ignored --exact tables::tests::write_the_field_table

@@ -7,3 +7,4 @@ pub mod api;
 pub mod defaults;
 pub mod keys;
 pub mod quantity;
+pub mod stored;

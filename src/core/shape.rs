@@ -2,6 +2,7 @@
 
 use crate::core::judge;
 use crate::core::kubernetes::api::Api;
+use crate::core::kubernetes::stored::with_defaults;
 use crate::core::mistake::Mistake;
 use crate::core::tree::{Node, Value};
 
@@ -52,8 +53,6 @@ pub struct Shape {
     pub template: Node<'static>,
     /// The texts that are no placeholders.
     pub literals: Vec<String>,
-    /// What lint lists: places that are not compared, and why.
-    pub unpinned: Vec<(String, String)>,
 }
 
 impl Shape {
@@ -112,11 +111,6 @@ impl Shape {
             namespaces: document.namespaces,
             operations: document.operations,
             rules: document.rules.into_iter().map(|r| r.rule).collect(),
-            unpinned: document
-                .unpinned
-                .into_iter()
-                .map(|u| (u.place.selector.text, u.reason))
-                .collect(),
             literals: document.literals,
             variables,
             tree,
@@ -139,29 +133,35 @@ impl Shape {
         &self.rules[usize::from(id.0)]
     }
 
-    /// The template, filled with examples, must pass its own shape.
+    /// The template, filled with examples, must pass its own shape: as written, and as the server
+    /// makes it.
     fn check_itself(&self, source: usize) -> Result<(), Vec<Mistake>> {
         let filled = self.fill(&[]).map_err(|m| vec![m])?;
+        let api = Api::get();
+        let stored = with_defaults(api, api.job(), &filled);
         let namespace = self.namespaces.first().map_or("", String::as_str);
-        let judged = judge::judge_one(self, &filled, namespace);
-        if judged.findings.is_empty() {
-            return Ok(());
+        for (job, what) in
+            [(filled, "its own template"), (stored, "what the server makes of its own template")]
+        {
+            let judged = judge::judge_one(self, &job, namespace);
+            if judged.count > 0 {
+                return Err(judged
+                    .findings
+                    .into_iter()
+                    .map(|f| self.refused_itself(f, what, source))
+                    .collect());
+            }
         }
-        Err(judged
-            .findings
-            .into_iter()
-            .map(|finding| {
-                let at = finding.template_at.unwrap_or(self.template.at);
-                Mistake::new(
-                    at,
-                    format!(
-                        "the shape refuses its own template at {}: {}",
-                        finding.path, finding.message
-                    ),
-                )
-                .source(source)
-            })
-            .collect())
+        Ok(())
+    }
+
+    fn refused_itself(&self, finding: judge::Finding, what: &str, source: usize) -> Mistake {
+        let at = finding.template_at.unwrap_or(self.template.at);
+        Mistake::new(
+            at,
+            format!("the shape refuses {what} at {}: {}", finding.path, finding.message),
+        )
+        .source(source)
     }
 }
 

@@ -90,7 +90,7 @@ done
 
 if ! command -v go >/dev/null 2>&1; then
     none="no $(echo "$missing" | awk '{ gsub(/ /, ", no "); print }')"
-    say "The tests need a real API server, and there is $none: install Go 1.26 to have it built, or set KUBEBUILDER_ASSETS to a folder that holds it."
+    say "The tests and the demo need a real API server, and there is $none: install Go 1.26 to have it built, or set KUBEBUILDER_ASSETS to a folder that holds it."
     exit 1
 fi
 

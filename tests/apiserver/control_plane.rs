@@ -169,6 +169,17 @@ impl ControlPlane {
         self.folder.write(name, content)
     }
 
+    /// Starts a program in its folder that ends with the returned handle; it prints to `NAME.log`.
+    /// The handle has to be dropped first: the control plane waits for whoever uses its folder.
+    pub fn start_beside(
+        &self,
+        name: &str,
+        program: &Path,
+        arguments: &[String],
+    ) -> Result<Supervised, Failure> {
+        self.folder.start(name, program, arguments)
+    }
+
     /// What its controllers printed last, for a failure.
     pub fn controllers_log(&self) -> String {
         self.controllers.as_ref().map(Supervised::tail).unwrap_or_default()
@@ -252,6 +263,8 @@ fn apiserver_arguments(etcd: u16, secure: u16) -> Vec<String> {
         "--service-account-signing-key-file=sa.key".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
+        // As every installer sets it. Without it the server itself refuses privileged containers.
+        "--allow-privileged=true".to_owned(),
         "--token-auth-file=tokens.csv".to_owned(),
         // It would refuse Pods until somebody makes the service account they name.
         "--disable-admission-plugins=ServiceAccount".to_owned(),

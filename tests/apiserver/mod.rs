@@ -29,6 +29,7 @@ pub use environment::Target;
 pub use existing::Existing;
 pub use identity::Identity;
 pub use requests::{Accepted, Answer, Refusal, Session};
+pub use supervisor::Supervised;
 pub use webhooks::{InstalledWebhook, Probe};
 pub use workspace::Namespace;
 

@@ -19,9 +19,13 @@ async fn warnings_arrive_and_audit_findings_stand_in_the_audit_log() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy.yaml");
     let log = folder.path().join("audit.log");
-    let only_jobs = "{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata, \
-                     resources: [{group: batch, resources: [jobs]}]}, {level: None}]}";
-    std::fs::write(&policy, only_jobs).unwrap();
+    let jobs = json!({"group": "batch", "resources": ["jobs"]});
+    let only_jobs = json!({
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "rules": [{"level": "Metadata", "resources": [jobs]}, {"level": "None"}],
+    });
+    std::fs::write(&policy, only_jobs.to_string()).unwrap();
     let options = Options {
         controllers: false,
         apiserver_arguments: vec![

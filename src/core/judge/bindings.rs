@@ -36,11 +36,14 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         // Nodes are numbered in the template's order.
         found.sort_by_key(|(variable, node, _)| (*variable, *node));
         let mut first: Option<&(VariableId, NodeId, Setting)> = None;
+        let mut said: Option<(VariableId, NodeId)> = None;
         for binding in &found {
             let (variable, node, setting) = binding;
             match first {
                 Some((of, at, fixed)) if of == variable => {
-                    if !fixed.same(setting) {
+                    // Once a string, however often the variable stands in it.
+                    if !fixed.same(setting) && said != Some((*variable, *node)) {
+                        said = Some((*variable, *node));
                         let first_path = self.tree.path(*at);
                         self.walk_to(*node);
                         self.deviation(

@@ -258,7 +258,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             Some(job) if !absent => self.value(id, job),
             _ => {
                 let namespace = Node::new(Value::String(self.namespace.into()));
-                if !self.accepts(id, &namespace) {
+                if !self.takes(id, &namespace) {
                     self.deviation(id, &Deviation::Differs);
                 }
             }

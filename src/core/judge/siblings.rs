@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use crate::core::judge::explain::Deviation;
 use crate::core::judge::walk::Walk;
 use crate::core::kubernetes::absent::is_absent;
-use crate::core::kubernetes::api::{Api, Kind};
+use crate::core::kubernetes::api::{Api, FieldDefault, Kind};
 use crate::core::kubernetes::defaults::{Filled, SiblingRule, Siblings};
+use crate::core::kubernetes::stored::node_of;
 use crate::core::shape::compiled::{Compiled, CompiledNode, NodeId, Want};
 use crate::core::tree::{Node, Number, Value};
 
@@ -23,9 +24,21 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     ) {
         let node = self.tree.node(id);
         let of_job = OfJob { api: self.api, kind: self.tree.node(node.parent).kind, job: parent };
-        let of_template = OfTemplate { tree: self.tree, parent: node.parent, job: &of_job };
-        let in_template = rule.fill(&of_template);
+        let of_template = OfTemplate {
+            tree: self.tree,
+            parent: node.parent,
+            job: &of_job,
+            default_counts: false,
+        };
+        let mut in_template = rule.fill(&of_template);
         let in_job = rule.fill(&of_job);
+        // Where an unpinned neighbour has its default, it may have been written or not: either
+        // reading of the template will do.
+        let other = rule.fill(&OfTemplate { default_counts: true, ..of_template });
+        let is_other = job.map_or(other == in_job, |job| is_filled(&other, job));
+        if other != in_template && is_other {
+            in_template = other;
+        }
         let left_out = matches!(node.want, Want::Sibling(_));
         let accepted = match (left_out, job) {
             (true, Some(job)) => is_filled(&in_template, job),
@@ -34,7 +47,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                 self.value_beside(id, rule, job, &in_template, &in_job, parent);
                 return;
             }
-            (false, None) => match (&node.want, filled_node(&in_job)) {
+            (false, None) => match (&node.want, node_of(&in_job)) {
                 (Want::Nothing, filled) => filled.is_none() || in_job == in_template,
                 (_, Some(filled)) => self.takes(id, &filled),
                 (_, None) => node.optional,
@@ -48,7 +61,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             None => true,
         };
         let expected_default =
-            left_out || filled_node(&in_template).is_some_and(|filled| self.accepts(id, &filled));
+            left_out || node_of(&in_template).is_some_and(|filled| self.accepts(id, &filled));
         if follows && expected_default && self.neighbour_deviates(node, rule, parent) {
             return;
         }
@@ -56,7 +69,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             (Some(job), _) => Deviation::NotTheDefault { default: &in_template, found: job.kind() },
             (None, true) => Deviation::OtherDefault { template: &in_template, job: &in_job },
             (None, false) => {
-                Deviation::Missing { filled: filled_node(&in_job).map(|n| n.to_json().to_string()) }
+                Deviation::Missing { filled: node_of(&in_job).map(|n| n.to_json().to_string()) }
             }
         };
         self.deviation(id, &deviation);
@@ -75,7 +88,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         let node = self.tree.node(id);
         let only_follows = is_filled(in_job, job)
             && in_job != in_template
-            && filled_node(in_template).is_some_and(|filled| self.accepts(id, &filled));
+            && node_of(in_template).is_some_and(|filled| self.accepts(id, &filled));
         if only_follows && !self.accepts(id, job) && self.neighbour_deviates(node, rule, parent) {
             return;
         }
@@ -119,15 +132,6 @@ fn is_filled(filled: &Filled, job: &Node<'_>) -> bool {
     }
 }
 
-fn filled_node(filled: &Filled) -> Option<Node<'static>> {
-    Some(Node::new(match filled {
-        Filled::Nothing => return None,
-        Filled::Int(int) => Value::Number(Number::Int(*int)),
-        Filled::Text(text) => Value::String(Cow::Borrowed(text)),
-        Filled::EmptyStruct => Value::Map(vec![]),
-    }))
-}
-
 /// The siblings as the Job has them.
 struct OfJob<'j> {
     api: &'static Api,
@@ -160,40 +164,43 @@ struct OfTemplate<'a, 'j> {
     tree: &'a Compiled,
     parent: NodeId,
     job: &'a OfJob<'j>,
+    /// Whether an unpinned sibling counts as set although it has its default.
+    default_counts: bool,
 }
 
 impl OfTemplate<'_, '_> {
-    fn sibling(&self, name: &str) -> Option<(&CompiledNode, bool)> {
-        let node = self.tree.node(self.tree.child(self.parent, name)?);
-        let varies = node.unpinned
-            || node.optional
-            || node.alternative.is_some()
-            || matches!(node.want, Want::Pattern(_) | Want::Variable(_));
-        Some((node, varies))
-    }
-
-    fn stands(node: &CompiledNode) -> bool {
-        !node.filled && !matches!(node.want, Want::Nothing | Want::Sibling(_))
+    fn sibling(&self, name: &str) -> Option<&CompiledNode> {
+        Some(self.tree.node(self.tree.child(self.parent, name)?))
     }
 }
 
 impl Siblings for OfTemplate<'_, '_> {
     fn is_set(&self, name: &str) -> bool {
-        match self.sibling(name) {
-            Some((_, true)) => self.job.is_set(name),
-            Some((node, false)) => Self::stands(node),
-            None => false,
+        let Some(node) = self.sibling(name) else { return false };
+        let stands = !node.filled && !matches!(node.want, Want::Nothing | Want::Sibling(_));
+        // A variable's place is set whatever its value is; only these may be there or not.
+        let may_lack = node.unpinned || node.optional || (node.alternative.is_some() && !stands);
+        if !may_lack {
+            return stands;
         }
+        let has_default = match (node.default, self.job.job.get(name)) {
+            (FieldDefault::Fixed(json), Some(found)) => Node::from_json(json).value == found.value,
+            _ => false,
+        };
+        // The template left it out, and so may the Job have done.
+        let left_out = node.filled && has_default && !(node.unpinned && self.default_counts);
+        self.job.is_set(name) && !left_out
     }
 
     fn text(&self, name: &str) -> Option<Cow<'_, str>> {
-        match self.sibling(name) {
-            Some((_, true)) => self.job.text(name),
-            Some((node, false)) => match &node.want {
-                Want::Text(text) => Some(Cow::Borrowed(text)),
-                _ => None,
-            },
-            None => None,
+        let node = self.sibling(name)?;
+        match &node.want {
+            _ if node.unpinned || node.optional || node.alternative.is_some() => {
+                self.job.text(name)
+            }
+            Want::Pattern(_) | Want::Variable(_) => self.job.text(name),
+            Want::Text(text) => Some(Cow::Borrowed(text)),
+            _ => None,
         }
     }
 

@@ -87,6 +87,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             }
         };
         let mut guarded: Vec<Range<usize>> = vec![];
+        let mut refused: Vec<VariableId> = vec![];
         let expands = self.tree.node(id).expands && text.contains("$(");
         for (variable, range) in places {
             let declared = self.shape.variables.get(variable);
@@ -98,7 +99,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                 Some(setting) if declared.constraint.accepts(&setting) => {
                     self.bindings.add(variable, id, setting);
                 }
-                _ => self.deviation(id, &Deviation::Constraint { variable, value: Some(value) }),
+                // Once a string, however often the variable stands in it.
+                _ if refused.contains(&variable) => {}
+                _ => {
+                    refused.push(variable);
+                    self.deviation(id, &Deviation::Constraint { variable, value: Some(value) });
+                }
             }
         }
         if expands && expands_a_value(text, &guarded) {

@@ -322,6 +322,9 @@ impl Compiler<'_> {
                 Some(want)
             }
             Err((message, help)) => {
+                // Used all the same: "never used" would only confuse.
+                let pieces = crate::core::shape::text::split(text, self.variables);
+                self.used.extend(pieces.into_iter().filter_map(Result::err));
                 self.mistakes
                     .push(Mistake { help, ..Mistake::new(at, message).source(self.source) });
                 Some(Want::Nothing)

@@ -1,6 +1,8 @@
 //! The compiled tree: the template, plus nodes for places that only the shape names, plus one
 //! "any other entry" node per list or map that a selector went through.
 
+use std::collections::HashMap;
+
 use crate::core::kubernetes::api::{FieldDefault, Kind};
 use crate::core::kubernetes::defaults::SiblingRule;
 use crate::core::kubernetes::quantity::Quantity;
@@ -119,6 +121,8 @@ pub struct CompiledNode {
 #[derive(Debug, Clone, Default)]
 pub struct Compiled {
     nodes: Vec<CompiledNode>,
+    /// Why nobody compares the unpinned nodes.
+    pub reasons: HashMap<NodeId, String>,
 }
 
 /// No default: what a node has that is no field.

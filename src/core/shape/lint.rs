@@ -96,11 +96,16 @@ impl Shape {
                     danger,
                     how: "variable".to_owned(),
                     path: path.clone(),
-                    what: format!("`{}`: {}", variable.name, variable.constraint.describe()),
+                    what: format!(
+                        "`{}`: {}{}",
+                        variable.name,
+                        variable.constraint.describe(),
+                        if variable.expansion { "; may take part in `$(…)`" } else { "" }
+                    ),
                 });
             }
             if node.unpinned {
-                let reason = self.reason_of(&path);
+                let reason = self.tree.reasons.get(&id).cloned().unwrap_or_default();
                 open.push(Open {
                     danger,
                     how: "unpinned".to_owned(),
@@ -155,17 +160,6 @@ impl Shape {
             }
         }
         found
-    }
-
-    fn reason_of(&self, path: &str) -> String {
-        // One reason a selector; a shape with several shows them all where it cannot tell.
-        match &self.unpinned[..] {
-            [(_, reason)] => reason.clone(),
-            many => many.iter().find(|(text, _)| normal(text) == normal(path)).map_or_else(
-                || "see unpinned in the shape".to_owned(),
-                |(_, reason)| reason.clone(),
-            ),
-        }
     }
 
     fn is_in_alternative(&self, id: NodeId) -> bool {
@@ -238,9 +232,4 @@ fn variables_of(node: &CompiledNode) -> Vec<VariableId> {
             .collect(),
         _ => vec![],
     }
-}
-
-/// A selector and a path, both without punctuation, to be compared.
-fn normal(path: &str) -> String {
-    path.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '/').collect()
 }

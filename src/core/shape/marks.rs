@@ -164,6 +164,7 @@ impl Compiler<'_> {
         for unpinned in &document.unpinned {
             for node in self.resolve(&unpinned.place) {
                 self.tree.node_mut(node).unpinned = true;
+                self.tree.reasons.insert(node, unpinned.reason.clone());
                 marked.push((node, &unpinned.place));
             }
         }

@@ -6,7 +6,7 @@ use crate::core::shape::constraint::{Constraint, Setting, TextConstraint, ValueT
 use crate::core::shape::document::{Placed, read_selector};
 use crate::core::shape::fields::Fields;
 use crate::core::shape::variable::{Variable, VariableId, Variables};
-use crate::core::tree::{Node, Value};
+use crate::core::tree::{Node, Number, Value};
 
 const KEYS: [&str; 12] = [
     "type",
@@ -37,10 +37,15 @@ pub fn read_variables(
         ));
     }
     for entry in node.entries() {
-        if !is_name(&entry.key) {
+        if !is_name(&entry.key) || matches!(&*entry.key, "true" | "false") {
             mistakes.push(
-                Mistake::new(entry.key_at, format!("`{}` is no variable name", entry.key))
-                    .help("a letter, then letters, digits, `_` or `-`"),
+                Mistake::new(entry.key_at, format!("`{}` is no variable name", entry.key)).help(
+                    if matches!(&*entry.key, "true" | "false") {
+                        "YAML reads this name as true or false: put it in quotes"
+                    } else {
+                        "a letter, then letters, digits, `_` or `-`"
+                    },
+                ),
             );
         }
         let Some(mut fields) = Fields::of(&entry.node, "a variable", &KEYS, mistakes) else {
@@ -263,11 +268,16 @@ pub fn setting_of(node: &Node<'_>, kind: ValueType) -> Option<Setting> {
         ValueType::Text => node.as_str().map(|t| Setting::Text(t.to_owned())),
         ValueType::Integer => node.as_int().map(Setting::Int),
         ValueType::Boolean => node.as_bool().map(Setting::Bool),
-        ValueType::Quantity => match (node.as_str(), node.as_int()) {
-            (Some(text), _) => Quantity::parse(text).map(|q| Setting::Quantity(q, text.to_owned())),
-            (None, Some(int)) => Some(Setting::Quantity(Quantity::from_int(int), int.to_string())),
-            (None, None) => None,
-        },
+        ValueType::Quantity => {
+            let text = match &node.value {
+                Value::String(text) => text.to_string(),
+                Value::Number(Number::Int(int)) => int.to_string(),
+                Value::Number(Number::Unsigned(int)) => int.to_string(),
+                Value::Number(Number::Float(float)) => float.to_string(),
+                _ => return None,
+            };
+            Quantity::parse(&text).map(|q| Setting::Quantity(q, text))
+        }
     }
 }
 

@@ -242,6 +242,10 @@ fn judge_object(
     };
     let kind = text_of(job, "kind");
     let version = text_of(job, "apiVersion");
+    if let Some(reason) = nearly_a_job(&version, &kind) {
+        judged.verdict.reason = Some(reason);
+        return Ok(judged);
+    }
     if version != "batch/v1" || !matches!(kind.as_str(), "Job" | "CronJob") {
         return Err(NotJudged::OtherKind(format!("{} of {}", cut(&kind), cut(&version))));
     }
@@ -276,6 +280,25 @@ fn judge_object(
         .collect();
     judged.positions = judged.offsets.iter().map(|at| at.map(|at| source.position(at))).collect();
     Ok(judged)
+}
+
+/// What is wrong with an object that was probably meant to be judged: passed over, it would be
+/// green because nothing ran.
+fn nearly_a_job(version: &str, kind: &str) -> Option<String> {
+    let meant = match kind.to_ascii_lowercase().as_str() {
+        "job" => "Job",
+        "cronjob" => "CronJob",
+        _ => return None,
+    };
+    let group = version.to_ascii_lowercase();
+    let ours = !group.contains('/') || group.starts_with("batch/");
+    (ours && (version != "batch/v1" || kind != meant)).then(|| {
+        format!(
+            "`{}` of `{}` is no Job: write `kind: {meant}` and `apiVersion: batch/v1`",
+            cut(kind),
+            cut(version)
+        )
+    })
 }
 
 /// The request of an AdmissionReview.

@@ -57,11 +57,17 @@ impl Judge {
         // Nothing that the closure touches outlives it changed: shapes are read, an answer is made.
         let decided = quietly(|| (self.decide)(&self.shapes, entrance, body));
         self.metrics.decided(start.elapsed());
-        decided.unwrap_or_else(|| {
+        let Some(answer) = decided else {
             self.metrics.panics.inc();
             let message = "judging this request ended in an internal error of jobshape";
-            undecided(entrance, uid::scan(body), 500, message)
-        })
+            return undecided(entrance, uid::scan(body), 500, message);
+        };
+        // What is broken further on may still have a readable uid at its front, and an answer that
+        // names it arrives, with its reason.
+        match (answer.http, &answer.record.reason, uid::scan(body)) {
+            (200, ..) | (_, None, _) | (_, _, None) => answer,
+            (code, Some(reason), Some(uid)) => undecided(entrance, Some(uid), code, reason),
+        }
     }
 }
 
