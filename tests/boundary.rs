@@ -176,3 +176,30 @@ fn pointers_of_the_pod_templates_metadata_keep_their_zero() {
     // At the Job itself it is the server's.
     assert_eq!(judge(&shape(""), &json!({"metadata": {"deletionGracePeriodSeconds": 0}})).count, 0);
 }
+
+#[test]
+fn a_probe_expands_no_value() {
+    let template = TEMPLATE.replace(
+        "image: 'r.example/main:1'",
+        "image: 'r.example/main:1', livenessProbe: {exec: {command: [sh, -c, 'curl <url>']}}",
+    );
+    let spec = format!("{TAG}    url: {{pattern: '.{{1,40}}', example: x}}\n");
+    let shape = load(&spec, &template).unwrap_or_else(|m| panic!("{m:#?}"));
+    let mut job = shape.fill(&[]).unwrap().to_json();
+    let command = "/spec/template/spec/containers/0/livenessProbe/exec/command/2";
+    for (value, findings) in [("curl a", 0), ("curl $(TOKEN)", 1), ("curl $TOKEN", 0)] {
+        *job.pointer_mut(command).unwrap() = json!(value);
+        assert_eq!(judge_one(&shape, &Node::from_json(&job), "builds").count, findings, "{value}");
+    }
+}
+
+#[test]
+fn optional_places_that_the_server_writes_into_are_refused() {
+    for spec in [
+        "  optional: [{path: $.metadata.labels, value: {a: b}}]\n",
+        "  optional: [{path: $.spec.template.metadata.labels, value: {a: b}}]\n",
+        "  optional: [$.metadata.namespace]\n",
+    ] {
+        assert!(mistakes(spec).contains("cannot be optional"), "{spec}");
+    }
+}

@@ -62,6 +62,8 @@ pub fn pointer_in(steps: &[Step<'_>], root: &Node<'_>) -> String {
             Step::Item { index, .. } => index.and_then(|index| node.items().get(index)),
         });
         match (at, step) {
+            // A key of any length would make the report as long; its parent has to do.
+            (Some(_), Step::Key(key)) if key.len() > 4 * MAX_KEY => break,
             (None, _) => break,
             (Some(_), Step::Key(key)) => {
                 out.push('/');

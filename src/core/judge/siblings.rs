@@ -154,12 +154,18 @@ struct OfJob<'j> {
     job: &'j Node<'j>,
 }
 
-impl Siblings for OfJob<'_> {
-    fn is_set(&self, name: &str) -> bool {
-        self.job.get(name).is_some_and(|node| match self.api.field(self.kind, name) {
+impl OfJob<'_> {
+    fn stands(&self, name: &str, node: &Node<'_>) -> bool {
+        match self.api.field(self.kind, name) {
             Some(field) => !is_absent(self.api, field, node),
             None => node.value != Value::Null,
-        })
+        }
+    }
+}
+
+impl Siblings for OfJob<'_> {
+    fn is_set(&self, name: &str) -> bool {
+        self.job.get(name).is_some_and(|node| self.stands(name, node))
     }
 
     fn text(&self, name: &str) -> Option<Cow<'_, str>> {
@@ -170,7 +176,7 @@ impl Siblings for OfJob<'_> {
         self.job
             .entries()
             .iter()
-            .any(|e| e.key != name && e.key != "emptyDir" && self.is_set(&e.key))
+            .any(|e| e.key != name && e.key != "emptyDir" && self.stands(&e.key, &e.node))
     }
 }
 

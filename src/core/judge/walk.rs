@@ -22,6 +22,23 @@ static FALSE: Node<'static> = Node { value: Value::Bool(false), at: u32::MAX };
 pub(super) static EMPTY_MAP: Node<'static> = Node { value: Value::Map(Vec::new()), at: u32::MAX };
 static EMPTY_LIST: Node<'static> = Node { value: Value::List(Vec::new()), at: u32::MAX };
 
+/// What the server generates from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Identity<'j> {
+    pub(super) name: Option<&'j str>,
+    pub(super) uid: Option<&'j str>,
+}
+
+impl<'j> Identity<'j> {
+    fn of(job: &'j Node<'j>) -> Self {
+        let metadata = job.get("metadata");
+        let text = |key: &str| {
+            metadata.and_then(|m| m.get(key)).and_then(Node::as_str).filter(|t| !t.is_empty())
+        };
+        Identity { name: text("name"), uid: text("uid") }
+    }
+}
+
 /// One walk.
 pub struct Walk<'s, 'j> {
     pub(super) api: &'static Api,
@@ -29,6 +46,9 @@ pub struct Walk<'s, 'j> {
     pub(super) tree: &'s Compiled,
     /// The whole Job.
     pub(super) job: &'j Node<'j>,
+    /// The Job's name and uid, which generated labels hold; looked up once, because metadata may be
+    /// long.
+    pub(super) identity: Identity<'j>,
     /// The request's namespace.
     pub(super) namespace: &'j str,
     /// Where the walk is.
@@ -51,6 +71,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             shape,
             tree: &shape.tree,
             job,
+            identity: Identity::of(job),
             namespace,
             path: vec![],
             bindings: Bindings::default(),
@@ -80,8 +101,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// Whether something is accepted, tried in a walk that reports nothing.
     pub(super) fn is_accepted(&self, try_it: impl FnOnce(&mut Walk<'s, 'j>)) -> bool {
-        let mut walk = Walk::new(self.shape, self.job, self.namespace);
-        walk.quiet = true;
+        let mut walk = Walk {
+            identity: self.identity,
+            quiet: true,
+            ..Walk::new(self.shape, &EMPTY_MAP, self.namespace)
+        };
+        walk.job = self.job;
         try_it(&mut walk);
         walk.count == 0
     }

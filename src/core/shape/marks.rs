@@ -211,6 +211,23 @@ impl Compiler<'_> {
         }
     }
 
+    /// The server writes into labels and namespace, so what a Job has there is never exactly a
+    /// value of the shape.
+    fn refuse_generated_place(&mut self, node: NodeId, place: &Placed) -> bool {
+        let special = &self.special;
+        let of = |parent: NodeId, key: &str| self.tree.child(parent, key) == Some(node);
+        let help = if of(special.metadata, "labels") || of(special.pod_metadata, "labels") {
+            "the server adds labels of its own: name single ones, `['key']`"
+        } else if of(special.metadata, "namespace") {
+            "a template without a namespace takes the request's"
+        } else {
+            return false;
+        };
+        let message = format!("`{}` cannot be optional", place.selector.text);
+        self.mistakes.push(Mistake::new(place.at, message).help(help));
+        true
+    }
+
     /// Places so high up that leaving them open would leave nothing pinned, and keys.
     fn refuse_opening(&mut self, node: NodeId, place: &Placed) -> bool {
         let special = &self.special;
@@ -255,7 +272,9 @@ impl Compiler<'_> {
         }
         for optional in &document.optional {
             for node in self.resolve(&optional.place) {
-                if self.refuse_opening(node, &optional.place) {
+                if self.refuse_opening(node, &optional.place)
+                    || self.refuse_generated_place(node, &optional.place)
+                {
                     break;
                 }
                 self.mark_optional(node, optional);
