@@ -3,6 +3,7 @@
 
 mod apiserver;
 mod both_ways;
+mod boundary;
 mod cli;
 mod harness;
 mod reviews;

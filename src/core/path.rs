@@ -86,6 +86,9 @@ fn is_plain(key: &str) -> bool {
 /// characters escaped.
 #[must_use]
 pub fn cut(name: &str) -> String {
+    if name.len() <= MAX_KEY && name.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
+        return name.to_owned();
+    }
     let mut out = String::new();
     for (n, c) in name.chars().enumerate() {
         if n == MAX_KEY {

@@ -88,7 +88,7 @@ fn a_file_that_may_not_be_read_is_a_sentence() {
     use std::os::unix::fs::PermissionsExt as _;
     let made = Made::new();
     let path = made.file("secret.yaml", b"kind: Job\n");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
     if File::open(&path).is_ok() {
         println!("not run: this user may read every file");
         return;

@@ -179,7 +179,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         match (&node.want, others.is_empty()) {
             (Want::Nothing, true) => {}
             // One finding a label: the keys say what tried to get in.
-            (Want::Nothing, false) => self.entries(id, &others, false),
+            (Want::Nothing, false) => self.entries(id, others.iter().copied(), false),
             (_, true) if node.optional || copied || self.accepts(id, &EMPTY_MAP) => {}
             (_, true) => self.deviation(id, &Deviation::Missing { filled: None }),
             // A template without Job labels accepts none of the copied ones, or all of them.
@@ -189,7 +189,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                         .iter()
                         .any(|(key, child)| *key == e.key && self.tree.node(*child).at != u32::MAX)
                 });
-                self.entries(id, &others, !copied || any_copied);
+                self.entries(id, others.iter().copied(), !copied || any_copied);
             }
         }
     }

@@ -23,6 +23,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         parent: &'j Node<'j>,
     ) {
         let node = self.tree.node(id);
+        // As a server sends it, and as the template says it: nothing to fill in.
+        if let Some(job) = job
+            && is_plainly(&node.want, job)
+        {
+            return;
+        }
         let of_job = OfJob { api: self.api, kind: self.tree.node(node.parent).kind, job: parent };
         let of_template = OfTemplate {
             tree: self.tree,
@@ -115,6 +121,15 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             Some((_, id)) => !self.is_accepted(|walk| walk.field(*id, parent.get(name), parent)),
             None => parent.get(name).is_some_and(|n| n.value != Value::Null),
         })
+    }
+}
+
+/// Whether the template says exactly this.
+fn is_plainly(want: &Want, job: &Node<'_>) -> bool {
+    match (want, &job.value) {
+        (Want::Text(want), Value::String(found)) => want == found,
+        (Want::Number(want), Value::Number(found)) => want == found,
+        _ => false,
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::core::judge::bindings::Bindings;
 use crate::core::judge::explain::Deviation;
 use crate::core::judge::finding::{Finding, Findings, MAX_FINDINGS};
+use crate::core::judge::seen::Seen;
 use crate::core::kubernetes::absent::{is_absent, is_zero};
 use crate::core::kubernetes::api::{Api, FieldDefault, Kind};
 use crate::core::path::{self, Step};
@@ -51,7 +52,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             tree: &shape.tree,
             job,
             namespace,
-            path: Vec::with_capacity(16),
+            path: vec![],
             bindings: Bindings::default(),
             findings: vec![],
             count: 0,
@@ -109,7 +110,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A struct: every field of the Job and every field of the template.
     pub(super) fn structure(&mut self, id: NodeId, job: &'j Node<'j>) {
         let node = self.tree.node(id);
-        let mut seen = vec![false; node.children.len()];
+        let mut seen = Seen::default();
         let mut next = 0;
         for entry in job.entries() {
             if self.is_skipped(id, &entry.key) {
@@ -117,11 +118,11 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             }
             self.path.push(Step::Key(&entry.key));
             match position(&node.children, &entry.key, next) {
-                Some(index) if seen[index] => {
+                Some(index) if seen.contains(index) => {
                     self.deviation(node.children[index].1, &Deviation::Duplicate)
                 }
                 Some(index) => {
-                    seen[index] = true;
+                    seen.insert(index);
                     next = index + 1;
                     self.field(node.children[index].1, Some(&entry.node), job);
                 }
@@ -130,7 +131,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.pop();
         }
         for (index, (key, child)) in node.children.iter().enumerate() {
-            if !seen[index] && !self.is_skipped(id, key) {
+            if !seen.contains(index) && !self.is_skipped(id, key) {
                 self.path.push(Step::Key(key));
                 self.field(*child, None, job);
                 self.path.pop();
