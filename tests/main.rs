@@ -4,6 +4,7 @@
 mod apiserver;
 mod both_ways;
 mod cli;
+mod differential;
 mod harness;
 mod reviews;
 mod serve;
