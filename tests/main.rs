@@ -5,6 +5,7 @@ mod apiserver;
 mod both_ways;
 mod boundary;
 mod cli;
+mod differential;
 mod harness;
 mod reviews;
 mod serve;
