@@ -80,6 +80,7 @@ impl Shape {
             source,
             tree: Compiled::default(),
             used: vec![],
+            samples: vec![],
             special: job_rules::Generated::default(),
             mistakes: vec![],
         };

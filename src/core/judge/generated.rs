@@ -124,7 +124,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             .and_then(|m| m.get("labels"));
         let own: &'j [Entry<'j>] = job.map(Node::entries).unwrap_or_default();
         let in_pod: &'j [Entry<'j>] = pod_labels.map(Node::entries).unwrap_or_default();
-        let is_copy = own.is_empty() || self.same_labels(own, in_pod);
+        let is_map = job.is_none_or(|j| matches!(j.value, Value::Map(_) | Value::Null));
+        let is_copy = is_map && (own.is_empty() || self.same_labels(own, in_pod));
         if self.shape.generated.labels_copied && is_copy {
             // The Pod labels are compared where they stand.
             return;
@@ -169,9 +170,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             // A template without Job labels accepts none of the copied ones, or all of them.
             (_, false) => {
                 let any_copied = others.iter().any(|e| {
-                    node.children
-                        .iter()
-                        .any(|(key, child)| *key == e.key && self.tree.node(*child).at != u32::MAX)
+                    node.children.iter().any(|(key, child)| {
+                        *key == e.key && !matches!(self.tree.node(*child).want, Want::Nothing)
+                    })
                 });
                 self.entries(id, others.iter().copied(), !copied || any_copied);
             }

@@ -110,12 +110,21 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     ) -> bool {
         let siblings = &self.tree.node(node.parent).children;
         if rule.looks_at().is_empty() {
-            // Any field may be the neighbour: one that only the Job has is reported by itself.
-            return parent.entries().iter().any(|e| {
+            // Any field may be the neighbour: one that only the Job has, or only the template.
+            let in_job = parent.entries().iter().any(|e| {
                 e.key != "name"
                     && e.node.value != Value::Null
                     && !siblings.iter().any(|(key, _)| *key == e.key)
             });
+            return in_job
+                || siblings.iter().any(|(key, id)| {
+                    let sibling = self.tree.node(*id);
+                    let stands = !sibling.filled
+                        && !matches!(sibling.want, Want::Nothing | Want::Sibling(_));
+                    stands
+                        && key != "name"
+                        && !self.is_accepted(|walk| walk.field(*id, parent.get(key), parent))
+                });
         }
         rule.looks_at().iter().any(|name| match siblings.iter().find(|(key, _)| key == name) {
             Some((_, id)) => !self.is_accepted(|walk| walk.field(*id, parent.get(name), parent)),

@@ -11,6 +11,7 @@ use crate::core::mistake::Mistake;
 use crate::core::shape::compiled::{
     Claims, Compiled, CompiledNode, NO_DEFAULT, Name, NodeId, Want,
 };
+use crate::core::shape::constraint::Setting;
 use crate::core::shape::job_rules::Generated;
 use crate::core::shape::placeholder;
 use crate::core::shape::rule::RuleId;
@@ -31,6 +32,8 @@ pub struct Compiler<'a> {
     pub tree: Compiled,
     /// Which variables the template uses.
     pub used: Vec<VariableId>,
+    /// The template's own values at the places of `at`, and where they stand.
+    pub samples: Vec<(VariableId, Setting, u32)>,
     /// Places that need more than a comparison.
     pub special: Generated,
     /// What is wrong.

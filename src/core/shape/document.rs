@@ -221,7 +221,8 @@ fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec
             namespaces.push(namespace.to_owned());
         }
     }
-    if fields.get("namespaces").is_some_and(|n| n.items().is_empty()) {
+    if fields.get("namespaces").is_some_and(|n| matches!(&n.value, Value::List(l) if l.is_empty()))
+    {
         fields.mistake(
             fields.key_at("namespaces"),
             "`namespaces` of match is empty: no Job would be judged",
@@ -243,7 +244,10 @@ fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec
         }
     }
     if operations.is_empty() {
-        if fields.get("operations").is_some_and(|n| n.items().is_empty()) {
+        if fields
+            .get("operations")
+            .is_some_and(|n| matches!(&n.value, Value::List(l) if l.is_empty()))
+        {
             fields.mistake(
                 fields.key_at("operations"),
                 "`operations` of match is empty: no Job would be judged",
@@ -341,6 +345,7 @@ fn read_optional(node: &Node<'_>, spec: &mut Fields<'_, '_>) -> Option<Optional>
             fields.key_at("value"),
             "`value` of an entry of optional is null, which is the same as absent",
         );
+        return None;
     }
     let place = read_selector(text, at, fields.mistakes())?;
     Some(Optional { place, value })

@@ -34,7 +34,7 @@ pub struct Generated {
     pub name: bool,
     /// Whether the template names a namespace; one without takes the request's.
     pub namespace: bool,
-    /// Whether the template has no Job labels, and the compiled ones are a copy of its Pod labels.
+    /// Whether the template has no Job labels: the compiled ones are a copy of its Pod labels.
     pub labels_copied: bool,
     /// `metadata`.
     pub metadata: NodeId,
@@ -114,14 +114,13 @@ impl Compiler<'_> {
         let pod = self.hold(spec_id, "template");
         let pod_metadata = self.hold(pod, "metadata");
         let pod_spec = self.hold(pod, "spec");
-        let mut labels_copied = false;
-        if job_labels.is_none_or(|l| l.entries().is_empty())
+        let labels_copied = job_labels.is_none_or(|l| l.entries().is_empty());
+        if labels_copied
             && let Some(pod_labels) = pod_labels
             && let Some(field) = self.api.field(self.tree.node(metadata).kind, "labels")
         {
             let copy = self.node(pod_labels, Place::field(metadata, field));
             self.tree.node_mut(metadata).children.push(("labels".to_owned(), copy));
-            labels_copied = true;
         }
         // Looked at whether the template has labels or not: the server generates some.
         self.hold_labels(metadata);

@@ -114,7 +114,7 @@ impl Shape {
                     what: reason,
                 });
             }
-            if node.optional && !matches!(node.want, Want::Nothing) && node.at != u32::MAX {
+            if node.optional && !matches!(node.want, Want::Nothing) && !node.held {
                 open.push(Open {
                     danger,
                     how: "optional".to_owned(),

@@ -365,6 +365,19 @@ impl Compiler<'_> {
             );
             self.mistakes.push(Mistake::new(found.at, message).source(found.source));
         }
+        if let Some((_, _, first)) =
+            self.samples.iter().find(|(of, first, _)| *of == id && !first.same(&sample))
+        {
+            let message =
+                format!("`{}` has another value here than at its first place", variable.name);
+            self.mistakes.push(
+                Mistake::new(found.at, message)
+                    .help("one variable has one value everywhere; declare two")
+                    .also(*first)
+                    .source(found.source),
+            );
+        }
+        self.samples.push((id, sample.clone(), found.at));
         variable.example.get_or_insert(sample);
         match placeholder::whole(id, found.kind, self.variables) {
             Ok(want) => self.tree.node_mut(node).want = want,

@@ -70,6 +70,7 @@ pub fn whole(
     let variable = variables.get(id);
     let value_type = variable.constraint.value_type();
     match (kind, value_type) {
+        _ if variable.broken => Ok(Want::Variable(id)),
         // Any variable but a quantity has one text, so it may be a whole string.
         (Kind::String, ValueType::Text | ValueType::Integer | ValueType::Boolean) => {
             match TextPattern::compile(vec![Err(id)], variables) {

@@ -20,6 +20,8 @@ pub struct Variable {
     pub example: Option<Setting>,
     /// Whether its value may take part in an expansion by the kubelet.
     pub expansion: bool,
+    /// Whether its constraint could not be read: a mistake was reported, and no other follows.
+    pub broken: bool,
     /// Where the variable is written down in the shape.
     pub written_at: u32,
 }

@@ -72,7 +72,9 @@ pub fn read_variables(
             }
         }
         let expansion = fields.flag("expansion");
+        let broken = constraint.is_none();
         variables.push(Variable {
+            broken,
             name: entry.key.to_string(),
             placeholder,
             constraint: constraint.unwrap_or(Constraint::Text(TextConstraint::default())),
@@ -237,6 +239,7 @@ fn read_bounds(fields: &mut Fields<'_, '_>, kind: ValueType) -> Option<Constrain
     };
     if empty {
         fields.mistake(fields.key_at("maximum"), "`maximum` of a variable is below its `minimum`");
+        return None;
     }
     Some(constraint)
 }
