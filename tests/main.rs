@@ -3,7 +3,9 @@
 
 mod apiserver;
 mod both_ways;
+mod boundary;
 mod cli;
+mod differential;
 mod harness;
 mod reviews;
 mod serve;

@@ -143,7 +143,7 @@ async fn what_is_no_review_is_an_http_error_that_says_so() {
         webhook.assert_no_review(what, body, sentence).await;
     }
     webhook.assert_no_review("no uid", &text(UID, ""), "has no uid").await;
-    webhook.assert_no_review("a uid of 7", &but("/request/uid", json!(7)), "cannot be read").await;
+    webhook.assert_no_review("a uid of 7", &but("/request/uid", json!(7)), "another type").await;
 }
 
 #[tokio::test]

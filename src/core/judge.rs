@@ -7,6 +7,7 @@ pub mod finding;
 pub mod generated;
 pub mod lists;
 pub mod raise;
+pub mod seen;
 pub mod siblings;
 pub mod values;
 pub mod verdict;

@@ -62,6 +62,8 @@ pub fn pointer_in(steps: &[Step<'_>], root: &Node<'_>) -> String {
             Step::Item { index, .. } => index.and_then(|index| node.items().get(index)),
         });
         match (at, step) {
+            // A key of any length would make the report as long; its parent has to do.
+            (Some(_), Step::Key(key)) if key.len() > 4 * MAX_KEY => break,
             (None, _) => break,
             (Some(_), Step::Key(key)) => {
                 out.push('/');
@@ -86,6 +88,9 @@ fn is_plain(key: &str) -> bool {
 /// characters escaped.
 #[must_use]
 pub fn cut(name: &str) -> String {
+    if name.len() <= MAX_KEY && name.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
+        return name.to_owned();
+    }
     let mut out = String::new();
     for (n, c) in name.chars().enumerate() {
         if n == MAX_KEY {

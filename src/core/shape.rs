@@ -80,10 +80,13 @@ impl Shape {
             source,
             tree: Compiled::default(),
             used: vec![],
+            special: job_rules::Generated::default(),
             mistakes: vec![],
         };
         compiler.template(&template);
         let generated = compiler.generated(&template);
+        compiler.special = generated.clone();
+        compiler.make_places(&document);
         compiler.mark(&document);
         compiler.claim(&document);
         let Compiler { tree, used, mistakes: found, .. } = compiler;

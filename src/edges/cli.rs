@@ -145,7 +145,7 @@ impl From<LoadErrors> for CannotRun {
         let count = errors.reports.len();
         let mut reports = errors.reports;
         if count > 1 {
-            reports.push(format!("error: {count} mistakes; nothing was loaded\n"));
+            reports.push(sentence(format_args!("{count} mistakes; nothing was loaded")));
         }
         CannotRun(reports)
     }

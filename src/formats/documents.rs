@@ -9,7 +9,7 @@ use crate::formats::json::{self, Duplicates, Skip};
 use crate::formats::text::{Part, Source};
 use crate::formats::yaml;
 
-pub use places::position_of;
+pub use places::{Places, position_of};
 
 /// A part of a text that holds one document, not yet read. Chunks are independent of each other,
 /// so they may be read on several threads.

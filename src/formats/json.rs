@@ -12,7 +12,7 @@ use crate::formats::refused;
 use crate::formats::text::Part;
 
 pub use place::locate;
-pub(crate) use place::{index, items, nearest};
+pub(crate) use place::{Descent, index, items};
 
 /// What of an object is not worth building.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! is a failed call to the API server, and its text is lost. What cannot be decided is refused at
 //! the enforce entrance and recorded as would-deny at the audit one.
 
-use serde_json::json;
+use std::collections::BTreeMap;
 
 use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
 use crate::core::path::cut;
@@ -15,7 +15,7 @@ use crate::formats::report::refusal;
 
 pub mod envelope;
 
-use envelope::{Envelope, Incoming};
+use envelope::{Envelope, Incoming, Response, Status};
 
 /// Which entry of the webhook configuration a request came through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +141,9 @@ fn answer_verdict(
         VerdictKind::Ungoverned => unnamed && entrance == Entrance::Enforce,
         VerdictKind::Error => entrance == Entrance::Enforce,
     };
-    let message = if unnamed {
+    let message = if !refused && !unnamed {
+        String::new()
+    } else if unnamed {
         let namespace = cut(&incoming.namespace);
         format!(
             "jobshape: the configuration sends {namespace} here, no shape governs it: load a shape that names the \
@@ -150,27 +152,28 @@ fn answer_verdict(
     } else {
         refusal::refusal(verdict, &incoming.kind.kind)
     };
-    let mut response = json!({"uid": incoming.uid, "allowed": !refused});
-    if refused {
-        response["status"] = json!({"code": 403, "reason": "Forbidden", "message": message});
-    }
-    let warnings = refusal::warnings(verdict);
-    if !warnings.is_empty() {
-        response["warnings"] = json!(warnings);
-    }
-    let mut annotations = serde_json::Map::new();
-    annotations.insert("verdict".into(), verdict.kind.word().into());
+    let mut annotations = BTreeMap::from([("verdict", verdict.kind.word().to_owned())]);
     if let Some(shape) = &verdict.shape {
-        annotations
-            .insert("shape".into(), format!("{} ({})", shape.name, shape.short_digest()).into());
+        annotations.insert("shape", format!("{} ({})", shape.name, shape.short_digest()));
     }
     if let Some(text) = refusal::findings_of(verdict, Action::Audit) {
-        annotations.insert("audit-findings".into(), text.into());
+        annotations.insert("audit-findings", text);
     }
     if unnamed && !refused {
-        annotations.insert("would-deny".into(), message.clone().into());
+        annotations.insert("would-deny", message.clone());
     }
-    response["auditAnnotations"] = annotations.into();
+    let body = Response {
+        uid: &incoming.uid,
+        allowed: !refused,
+        status: refused.then_some(Status {
+            code: 403,
+            reason: Some("Forbidden"),
+            message: &message,
+        }),
+        warnings: refusal::warnings(verdict),
+        audit_annotations: annotations,
+    }
+    .to_body();
     let mut record = Record {
         verdict: verdict.kind.word(),
         allowed: !refused,
@@ -189,7 +192,7 @@ fn answer_verdict(
             .collect();
     }
     describe(&mut record, incoming);
-    Answer { http: 200, body: envelope::response(response), record }
+    Answer { http: 200, body, record }
 }
 
 fn describe(record: &mut Record, incoming: &Incoming<'_>) {
@@ -218,13 +221,13 @@ pub fn undecided(entrance: Entrance, uid: Option<&str>, code: u16, message: &str
         return Answer { http: code, body: format!("{message}\n").into_bytes(), record };
     };
     let text = format!("jobshape: cannot decide: {message}");
-    let response = if allowed {
-        let warning: String = text.chars().filter(|c| !c.is_control()).take(256).collect();
-        json!({"uid": uid, "allowed": true, "warnings": [warning],
-            "auditAnnotations": {"verdict": "error", "would-deny": text}})
-    } else {
-        json!({"uid": uid, "allowed": false, "status": {"code": code, "message": text},
-            "auditAnnotations": {"verdict": "error"}})
-    };
-    Answer { http: 200, body: envelope::response(response), record }
+    let mut annotations = BTreeMap::from([("verdict", VerdictKind::Error.word().to_owned())]);
+    let mut warnings = vec![];
+    if allowed {
+        warnings.push(text.chars().filter(|c| !c.is_control()).take(256).collect());
+        annotations.insert("would-deny", text.clone());
+    }
+    let status = (!allowed).then_some(Status { code, reason: None, message: &text });
+    let response = Response { uid, allowed, status, warnings, audit_annotations: annotations };
+    Answer { http: 200, body: response.to_body(), record }
 }

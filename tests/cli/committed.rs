@@ -68,3 +68,12 @@ fn every_case_of_every_test_file_passes() {
     assert_eq!(failures, Vec::<String>::new());
     assert!(count >= 30, "{count} cases");
 }
+
+/// The README shows the shape that its commands use.
+#[test]
+fn the_readme_shows_the_first_shape() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let shape = read("docs/examples/first-shape/shape.yaml");
+    assert!(read("README.md").contains(&format!("```yaml\n{shape}```\n")));
+    assert!(shape.lines().count() <= 10);
+}

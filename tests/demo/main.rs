@@ -12,6 +12,7 @@ mod webhook;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anstream::{eprintln, print, println};
@@ -34,6 +35,9 @@ const RED: &str = "\u{1b}[31m";
 const BOLD: &str = "\u{1b}[1m";
 const PLAIN: &str = "\u{1b}[0m";
 
+/// Whether all is done and it only stays up: then being stopped is no failure.
+static KEPT: AtomicBool = AtomicBool::new(false);
+
 fn main() -> ExitCode {
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
@@ -46,7 +50,10 @@ fn main() -> ExitCode {
         tokio::select! {
             ended = demo() => ended,
             // What was started goes with the future that is dropped here.
-            () = told_to_stop() => Err(Failure::new("stopped")),
+            () = told_to_stop() => match KEPT.load(Ordering::Relaxed) {
+                true => Ok(()),
+                false => Err(Failure::new("stopped")),
+            },
         }
     });
     match ended {
@@ -130,6 +137,7 @@ async fn demo() -> Result<(), Failure> {
     );
     if std::env::var("KEEP").is_ok_and(|keep| !keep.is_empty() && keep != "0") {
         keep(&cluster, &dispatcher)?;
+        KEPT.store(true, Ordering::Relaxed);
         std::future::pending::<()>().await;
     }
     Ok(())

@@ -84,30 +84,14 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         }
     }
 
-    fn uid(&self) -> Option<&'j str> {
-        self.job
-            .get("metadata")
-            .and_then(|m| m.get("uid"))
-            .and_then(Node::as_str)
-            .filter(|t| !t.is_empty())
-    }
-
-    fn name(&self) -> Option<&'j str> {
-        self.job
-            .get("metadata")
-            .and_then(|m| m.get("name"))
-            .and_then(Node::as_str)
-            .filter(|t| !t.is_empty())
-    }
-
     /// Whether a label is one that the server generates, with the value it generates.
     fn is_generated_label(&self, entry: &Entry<'_>) -> bool {
         if !self.shape.generated.labels {
             return false;
         }
         let expected = match &*entry.key {
-            "job-name" | "batch.kubernetes.io/job-name" => self.name(),
-            "controller-uid" | SELECTOR_LABEL => self.uid(),
+            "job-name" | "batch.kubernetes.io/job-name" => self.identity.name,
+            "controller-uid" | SELECTOR_LABEL => self.identity.uid,
             _ => return false,
         };
         expected.is_some() && entry.node.as_str() == expected
@@ -118,7 +102,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     fn pod_labels(&mut self, id: NodeId, job: Option<&'j Node<'j>>) {
         let found: &'j [Entry<'j>] = job.map(Node::entries).unwrap_or_default();
         self.labels(id, job, found);
-        if self.uid().is_none() {
+        if self.identity.uid.is_none() {
             return;
         }
         for key in GENERATED_LABELS {
@@ -179,7 +163,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         match (&node.want, others.is_empty()) {
             (Want::Nothing, true) => {}
             // One finding a label: the keys say what tried to get in.
-            (Want::Nothing, false) => self.entries(id, &others, false),
+            (Want::Nothing, false) => self.entries(id, others.iter().copied(), false),
             (_, true) if node.optional || copied || self.accepts(id, &EMPTY_MAP) => {}
             (_, true) => self.deviation(id, &Deviation::Missing { filled: None }),
             // A template without Job labels accepts none of the copied ones, or all of them.
@@ -189,7 +173,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                         .iter()
                         .any(|(key, child)| *key == e.key && self.tree.node(*child).at != u32::MAX)
                 });
-                self.entries(id, &others, !copied || any_copied);
+                self.entries(id, others.iter().copied(), !copied || any_copied);
             }
         }
     }
@@ -201,7 +185,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             Value::Map(entries) => entries.iter().all(|e| is_nothing(&e.node)),
             _ => is_nothing(node),
         });
-        let accepted = match self.uid() {
+        let accepted = match self.identity.uid {
             None => is_empty,
             Some(uid) => selector.is_some_and(|node| {
                 let entries: Vec<&Entry<'_>> =
@@ -233,7 +217,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             return;
         }
         let prefix = job.get("generateName").and_then(Node::as_str);
-        let accepted = match (self.name(), prefix) {
+        let accepted = match (self.identity.name, prefix) {
             (None, _) => true,
             (Some(name), Some(prefix)) => is_generated_name(name, prefix),
             (Some(_), None) => false,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::core::judge::explain::Deviation;
+use crate::core::judge::seen::Seen;
 use crate::core::judge::walk::{EMPTY_MAP, EMPTY_TEXT, Walk, ZERO, position};
 use crate::core::kubernetes::api::{Api, Kind, ListType};
 use crate::core::kubernetes::keys::item_key;
@@ -13,23 +14,27 @@ use crate::core::tree::{Entry, Node, Value};
 impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A map with free keys.
     pub(super) fn map(&mut self, id: NodeId, job: &'j Node<'j>) {
-        let entries: Vec<&'j Entry<'j>> = job.entries().iter().collect();
-        self.entries(id, &entries, true);
+        self.entries(id, job.entries().iter(), true);
     }
 
     /// The entries of a map; `all`: and those of the template that are not among them.
-    pub(super) fn entries(&mut self, id: NodeId, entries: &[&'j Entry<'j>], all: bool) {
+    pub(super) fn entries(
+        &mut self,
+        id: NodeId,
+        entries: impl Iterator<Item = &'j Entry<'j>>,
+        all: bool,
+    ) {
         let node = self.tree.node(id);
-        let mut seen = vec![false; node.children.len()];
+        let mut seen = Seen::default();
         let mut next = 0;
         for entry in entries {
             self.path.push(Step::Key(&entry.key));
             match position(&node.children, &entry.key, next) {
-                Some(index) if seen[index] => {
+                Some(index) if seen.contains(index) => {
                     self.deviation(node.children[index].1, &Deviation::Duplicate)
                 }
                 Some(index) => {
-                    seen[index] = true;
+                    seen.insert(index);
                     next = index + 1;
                     self.entry(node.children[index].1, stored(self.api, node, &entry.node));
                 }
@@ -39,7 +44,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.pop();
         }
         for (index, (key, child)) in node.children.iter().enumerate() {
-            if all && !seen[index] {
+            if all && !seen.contains(index) {
                 self.path.push(Step::Key(key));
                 self.missing_entry(*child);
                 self.path.pop();
@@ -104,7 +109,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     fn keyed(&mut self, id: NodeId, list: &'static ListType, job: &'j Node<'j>) {
         let node = self.tree.node(id);
-        let mut seen = vec![false; node.items.len()];
+        let mut seen = Seen::default();
         let mut next = 0;
         let (mut last, mut in_order) = (0, true);
         let mut extra_keys = Vec::new();
@@ -120,14 +125,14 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                     let (name, child) = &node.items[found];
                     self.path
                         .push(Step::Item { index: Some(index), key: Some(Cow::Borrowed(name)) });
-                    if seen[found] {
+                    if seen.contains(found) {
                         self.deviation(*child, &Deviation::Duplicate);
                     } else {
                         self.entry(*child, item);
                         in_order &= found >= last;
                         last = found;
                     }
-                    seen[found] = true;
+                    seen.insert(found);
                     next = found + 1;
                     self.path.pop();
                 }
@@ -140,7 +145,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.pop();
         }
         for (index, (key, child)) in node.items.iter().enumerate() {
-            if !seen[index] {
+            if !seen.contains(index) {
                 self.path.push(Step::Item { index: None, key: Some(Cow::Borrowed(key)) });
                 self.missing_entry(*child);
                 self.path.pop();

@@ -30,10 +30,11 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 
     fn consider(&self, id: NodeId, strongest: &mut RuleId) {
-        if let Some(own) = self.tree.node(id).claims.own
-            && self.shape.rule(own).action > self.shape.rule(*strongest).action
-        {
-            *strongest = own;
+        let claims = self.tree.node(id).claims;
+        for own in [claims.own_select, claims.own_entries].into_iter().flatten() {
+            if self.shape.rule(own).action > self.shape.rule(*strongest).action {
+                *strongest = own;
+            }
         }
     }
 

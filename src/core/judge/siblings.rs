@@ -23,6 +23,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         parent: &'j Node<'j>,
     ) {
         let node = self.tree.node(id);
+        // As a server sends it, and as the template says it: nothing to fill in.
+        if let Some(job) = job
+            && is_plainly(&node.want, job)
+        {
+            return;
+        }
         let of_job = OfJob { api: self.api, kind: self.tree.node(node.parent).kind, job: parent };
         let of_template = OfTemplate {
             tree: self.tree,
@@ -118,6 +124,15 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 }
 
+/// Whether the template says exactly this.
+fn is_plainly(want: &Want, job: &Node<'_>) -> bool {
+    match (want, &job.value) {
+        (Want::Text(want), Value::String(found)) => want == found,
+        (Want::Number(want), Value::Number(found)) => want == found,
+        _ => false,
+    }
+}
+
 /// Whether `job` is what was filled in.
 fn is_filled(filled: &Filled, job: &Node<'_>) -> bool {
     match (filled, &job.value) {
@@ -139,12 +154,18 @@ struct OfJob<'j> {
     job: &'j Node<'j>,
 }
 
-impl Siblings for OfJob<'_> {
-    fn is_set(&self, name: &str) -> bool {
-        self.job.get(name).is_some_and(|node| match self.api.field(self.kind, name) {
+impl OfJob<'_> {
+    fn stands(&self, name: &str, node: &Node<'_>) -> bool {
+        match self.api.field(self.kind, name) {
             Some(field) => !is_absent(self.api, field, node),
             None => node.value != Value::Null,
-        })
+        }
+    }
+}
+
+impl Siblings for OfJob<'_> {
+    fn is_set(&self, name: &str) -> bool {
+        self.job.get(name).is_some_and(|node| self.stands(name, node))
     }
 
     fn text(&self, name: &str) -> Option<Cow<'_, str>> {
@@ -155,7 +176,7 @@ impl Siblings for OfJob<'_> {
         self.job
             .entries()
             .iter()
-            .any(|e| e.key != name && e.key != "emptyDir" && self.is_set(&e.key))
+            .any(|e| e.key != name && e.key != "emptyDir" && self.stands(&e.key, &e.node))
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::core::judge::bindings::Bindings;
 use crate::core::judge::explain::Deviation;
 use crate::core::judge::finding::{Finding, Findings, MAX_FINDINGS};
+use crate::core::judge::seen::Seen;
 use crate::core::kubernetes::absent::{is_absent, is_zero};
 use crate::core::kubernetes::api::{Api, FieldDefault, Kind};
 use crate::core::path::{self, Step};
@@ -21,6 +22,23 @@ static FALSE: Node<'static> = Node { value: Value::Bool(false), at: u32::MAX };
 pub(super) static EMPTY_MAP: Node<'static> = Node { value: Value::Map(Vec::new()), at: u32::MAX };
 static EMPTY_LIST: Node<'static> = Node { value: Value::List(Vec::new()), at: u32::MAX };
 
+/// What the server generates from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Identity<'j> {
+    pub(super) name: Option<&'j str>,
+    pub(super) uid: Option<&'j str>,
+}
+
+impl<'j> Identity<'j> {
+    fn of(job: &'j Node<'j>) -> Self {
+        let metadata = job.get("metadata");
+        let text = |key: &str| {
+            metadata.and_then(|m| m.get(key)).and_then(Node::as_str).filter(|t| !t.is_empty())
+        };
+        Identity { name: text("name"), uid: text("uid") }
+    }
+}
+
 /// One walk.
 pub struct Walk<'s, 'j> {
     pub(super) api: &'static Api,
@@ -28,6 +46,9 @@ pub struct Walk<'s, 'j> {
     pub(super) tree: &'s Compiled,
     /// The whole Job.
     pub(super) job: &'j Node<'j>,
+    /// The Job's name and uid, which generated labels hold; looked up once, because metadata may be
+    /// long.
+    pub(super) identity: Identity<'j>,
     /// The request's namespace.
     pub(super) namespace: &'j str,
     /// Where the walk is.
@@ -50,8 +71,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             shape,
             tree: &shape.tree,
             job,
+            identity: Identity::of(job),
             namespace,
-            path: Vec::with_capacity(16),
+            path: vec![],
             bindings: Bindings::default(),
             findings: vec![],
             count: 0,
@@ -79,8 +101,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// Whether something is accepted, tried in a walk that reports nothing.
     pub(super) fn is_accepted(&self, try_it: impl FnOnce(&mut Walk<'s, 'j>)) -> bool {
-        let mut walk = Walk::new(self.shape, self.job, self.namespace);
-        walk.quiet = true;
+        let mut walk = Walk {
+            identity: self.identity,
+            quiet: true,
+            ..Walk::new(self.shape, &EMPTY_MAP, self.namespace)
+        };
+        walk.job = self.job;
         try_it(&mut walk);
         walk.count == 0
     }
@@ -109,7 +135,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A struct: every field of the Job and every field of the template.
     pub(super) fn structure(&mut self, id: NodeId, job: &'j Node<'j>) {
         let node = self.tree.node(id);
-        let mut seen = vec![false; node.children.len()];
+        let mut seen = Seen::default();
         let mut next = 0;
         for entry in job.entries() {
             if self.is_skipped(id, &entry.key) {
@@ -117,11 +143,11 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             }
             self.path.push(Step::Key(&entry.key));
             match position(&node.children, &entry.key, next) {
-                Some(index) if seen[index] => {
+                Some(index) if seen.contains(index) => {
                     self.deviation(node.children[index].1, &Deviation::Duplicate)
                 }
                 Some(index) => {
-                    seen[index] = true;
+                    seen.insert(index);
                     next = index + 1;
                     self.field(node.children[index].1, Some(&entry.node), job);
                 }
@@ -130,7 +156,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.pop();
         }
         for (index, (key, child)) in node.children.iter().enumerate() {
-            if !seen[index] && !self.is_skipped(id, key) {
+            if !seen.contains(index) && !self.is_skipped(id, key) {
                 self.path.push(Step::Key(key));
                 self.field(*child, None, job);
                 self.path.pop();

@@ -48,10 +48,13 @@ impl Compiler<'_> {
             }
         };
         for placed in &rule.select {
-            place(&mut marks.select, self.resolve(placed));
+            let nodes = self.resolve(placed);
+            self.refuse_unpinned(&nodes, placed);
+            place(&mut marks.select, nodes);
         }
         for placed in &rule.entries {
             let nodes = self.resolve(placed);
+            self.refuse_unpinned(&nodes, placed);
             if nodes.iter().any(|n| {
                 !matches!(self.tree.node(*n).kind, Kind::List(_) | Kind::Map(_) | Kind::Unknown)
             }) {
@@ -72,6 +75,32 @@ impl Compiler<'_> {
                 )
                 .also(earlier.written_at),
             );
+        }
+    }
+
+    /// A claim on something that nobody compares can never speak.
+    fn refuse_unpinned(&mut self, nodes: &[NodeId], placed: &Placed) {
+        if !nodes.is_empty() && nodes.iter().all(|node| self.is_unpinned(*node)) {
+            let message =
+                format!("`{}` is unpinned: a rule about it can never speak", placed.selector.text);
+            self.mistakes.push(
+                Mistake::new(placed.at, message)
+                    .help("take it out of `unpinned`, or out of the rule"),
+            );
+        }
+    }
+
+    fn is_unpinned(&self, node: NodeId) -> bool {
+        let mut at = node;
+        loop {
+            let of = self.tree.node(at);
+            if of.unpinned {
+                return true;
+            }
+            if of.parent == at {
+                return false;
+            }
+            at = of.parent;
         }
     }
 
@@ -100,8 +129,7 @@ impl Compiler<'_> {
             (None, None) => inherited,
         };
         let list = own_entries.unwrap_or(value);
-        self.tree.node_mut(node).claims =
-            Claims { value, entry, list, own: own_select.or(own_entries) };
+        self.tree.node_mut(node).claims = Claims { value, entry, list, own_select, own_entries };
         let of = self.tree.node(node);
         let below: Vec<NodeId> = of
             .children

@@ -11,6 +11,7 @@ use crate::core::mistake::Mistake;
 use crate::core::shape::compiled::{
     Claims, Compiled, CompiledNode, NO_DEFAULT, Name, NodeId, Want,
 };
+use crate::core::shape::job_rules::Generated;
 use crate::core::shape::placeholder;
 use crate::core::shape::rule::RuleId;
 use crate::core::shape::variable::{VariableId, Variables};
@@ -30,6 +31,8 @@ pub struct Compiler<'a> {
     pub tree: Compiled,
     /// Which variables the template uses.
     pub used: Vec<VariableId>,
+    /// Places that need more than a comparison.
+    pub special: Generated,
     /// What is wrong.
     pub mistakes: Vec<Mistake>,
 }
@@ -105,7 +108,13 @@ impl Compiler<'_> {
             children: vec![],
             items: vec![],
             any: None,
-            claims: Claims { value: none, entry: none, list: none, own: None },
+            claims: Claims {
+                value: none,
+                entry: none,
+                list: none,
+                own_select: None,
+                own_entries: None,
+            },
         })
     }
 

@@ -54,8 +54,10 @@ pub struct Claims {
     pub entry: RuleId,
     /// Which entries it has as a list or map; the whole list absent or added; their order.
     pub list: RuleId,
-    /// The rule whose own `select` or `entries` stands exactly here, if it is no catch-all.
-    pub own: Option<RuleId>,
+    /// The rule whose own `select` stands exactly here.
+    pub own_select: Option<RuleId>,
+    /// The rule whose own `entries` stands exactly here.
+    pub own_entries: Option<RuleId>,
 }
 
 /// How a node is reached from its parent.

@@ -44,7 +44,7 @@ impl Danger {
 
     /// The danger of a place, by its path.
     fn of(path: &str) -> Danger {
-        const HIGH: [&str; 17] = [
+        const HIGH: [&str; 18] = [
             "image",
             "command",
             "args",
@@ -61,6 +61,7 @@ impl Danger {
             "nodeName",
             "volumeDevices",
             "runtimeClassName",
+            "env",
             "managedBy",
         ];
         let last = path.rsplit('.').next().unwrap_or(path);
@@ -184,6 +185,17 @@ impl Shape {
     pub fn warnings(&self) -> Vec<(u32, String)> {
         let mut warnings = vec![];
         for (id, node) in self.tree.iter() {
+            if let (Name::Item(key), Want::Nothing, false, None) =
+                (&node.name, &node.want, node.unpinned, node.alternative)
+            {
+                let list = self.tree.path(node.parent);
+                warnings.push((
+                    u32::MAX,
+                    format!(
+                        "the shape names `{key}` in {list}, and the template has no such entry"
+                    ),
+                ));
+            }
             let Name::Key(key) = &node.name else { continue };
             let weak = |rule: RuleId| self.rule(rule).action < Action::Enforce;
             if matches!(key.as_str(), "containers" | "initContainers" | "volumes")

@@ -111,6 +111,7 @@ impl Compiler<'_> {
         name: &str,
         kind: Kind,
     ) -> Result<NodeId, (String, Option<String>)> {
+        self.refuse_uncompared(node, name)?;
         if let Some(child) = self.tree.child(node, name) {
             return Ok(child);
         }
@@ -136,6 +137,120 @@ impl Compiler<'_> {
         Ok(child)
     }
 
+    /// Places that are looked at elsewhere, or by nobody: whatever a shape says of them could have
+    /// no effect.
+    fn refuse_uncompared(
+        &self,
+        parent: NodeId,
+        name: &str,
+    ) -> Result<(), (String, Option<String>)> {
+        let special = &self.special;
+        let owner = match parent {
+            Compiled::ROOT => Some("Job"),
+            _ if parent == special.metadata => Some("Job.metadata"),
+            _ => None,
+        };
+        if owner.is_some_and(|owner| self.api.is_server_owned(owner, name)) {
+            return Err((
+                format!("the server alone writes `{name}`, and nobody compares it"),
+                None,
+            ));
+        }
+        if parent == special.pod_spec && name == "serviceAccount" {
+            let help = "say `serviceAccountName`: both spellings are one value".to_owned();
+            return Err((
+                "`serviceAccount` is compared under its other name".to_owned(),
+                Some(help),
+            ));
+        }
+        if special.labels && self.tree.child(special.spec, "selector") == Some(parent) {
+            let help = "say `$.spec.selector`: it is compared as a whole".to_owned();
+            return Err((
+                format!("`{name}` of the generated selector is not compared by itself"),
+                Some(help),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes every node that any selector names, so that a `[*]` selects them all, whichever rule
+    /// comes first: a node of its own must not take an entry away from a rule about every entry.
+    pub fn make_places(&mut self, document: &Document) {
+        let places = || {
+            let rules = document.rules.iter().flat_map(|r| r.select.iter().chain(&r.entries));
+            let at = document.at.iter().map(|(_, place)| place);
+            let optional = document.optional.iter().map(|o| &o.place);
+            rules.chain(at).chain(optional).chain(document.unpinned.iter().map(|u| &u.place))
+        };
+        let known = self.mistakes.len();
+        loop {
+            let before = self.tree.iter().count();
+            for place in places() {
+                self.resolve(place);
+            }
+            // What is wrong with them is said when they are used.
+            self.mistakes.truncate(known);
+            if self.tree.iter().count() == before {
+                return;
+            }
+        }
+    }
+
+    /// Whether a node is a key of its list's items.
+    fn is_key(&self, node: NodeId) -> bool {
+        let found = self.tree.node(node);
+        let parent = self.tree.node(found.parent);
+        match (&parent.name, &found.name) {
+            (Name::Item(_) | Name::Any, Name::Key(key)) => match self.tree.node(parent.parent).kind
+            {
+                Kind::List(list) => self.api.list(list).keys.contains(&key.as_str()),
+                _ => false,
+            },
+            (_, Name::Item(_)) => matches!(found.kind, Kind::String),
+            _ => false,
+        }
+    }
+
+    /// The server writes into labels and namespace, so what a Job has there is never exactly a
+    /// value of the shape.
+    fn refuse_generated_place(&mut self, node: NodeId, place: &Placed) -> bool {
+        let special = &self.special;
+        let of = |parent: NodeId, key: &str| self.tree.child(parent, key) == Some(node);
+        let help = if of(special.metadata, "labels") || of(special.pod_metadata, "labels") {
+            "the server adds labels of its own: name single ones, `['key']`"
+        } else if of(special.metadata, "namespace") {
+            "a template without a namespace takes the request's"
+        } else {
+            return false;
+        };
+        let message = format!("`{}` cannot be optional", place.selector.text);
+        self.mistakes.push(Mistake::new(place.at, message).help(help));
+        true
+    }
+
+    /// Places so high up that leaving them open would leave nothing pinned, and keys.
+    fn refuse_opening(&mut self, node: NodeId, place: &Placed) -> bool {
+        let special = &self.special;
+        let pod = self.tree.node(special.pod_spec).parent;
+        let everything = [
+            Compiled::ROOT,
+            special.metadata,
+            special.spec,
+            pod,
+            special.pod_metadata,
+            special.pod_spec,
+        ];
+        let message = if everything.contains(&node) {
+            format!("`{}` holds nearly everything: nothing would be pinned", place.selector.text)
+        } else if self.is_key(node) && !matches!(self.tree.node(node).name, Name::Item(_)) {
+            format!("`{}` is a key of its list, and keys never vary", place.selector.text)
+        } else {
+            return false;
+        };
+        self.mistakes.push(Mistake::new(place.at, message).help("name the fields that may differ"));
+        true
+    }
+
     fn item(&mut self, list: NodeId, key: &str, kind: Kind) -> NodeId {
         if let Some((_, id)) = self.tree.node(list).items.iter().find(|(k, _)| k == key) {
             return *id;
@@ -157,12 +272,20 @@ impl Compiler<'_> {
         }
         for optional in &document.optional {
             for node in self.resolve(&optional.place) {
+                if self.refuse_opening(node, &optional.place)
+                    || self.refuse_generated_place(node, &optional.place)
+                {
+                    break;
+                }
                 self.mark_optional(node, optional);
                 marked.push((node, &optional.place));
             }
         }
         for unpinned in &document.unpinned {
             for node in self.resolve(&unpinned.place) {
+                if self.refuse_opening(node, &unpinned.place) {
+                    break;
+                }
                 self.tree.node_mut(node).unpinned = true;
                 self.tree.reasons.insert(node, unpinned.reason.clone());
                 marked.push((node, &unpinned.place));
@@ -211,16 +334,7 @@ impl Compiler<'_> {
     fn mark_variable(&mut self, node: NodeId, id: VariableId, place: &Placed) {
         let text = &place.selector.text;
         let found = self.tree.node(node).clone();
-        let is_key = match (&self.tree.node(found.parent).name, &found.name) {
-            (Name::Item(_), Name::Key(key)) => {
-                match self.tree.node(self.tree.node(found.parent).parent).kind {
-                    Kind::List(list) => self.api.list(list).keys.contains(&key.as_str()),
-                    _ => false,
-                }
-            }
-            (_, Name::Item(_)) => matches!(found.kind, Kind::String),
-            _ => false,
-        };
+        let is_key = self.is_key(node);
         if is_key {
             self.mistakes
                 .push(Mistake::new(place.at, format!("`{text}` is a key, and keys never vary")));

@@ -210,9 +210,14 @@ fn is_prefix_free(words: &[String]) -> bool {
 /// `values` are the places of variables that may not take part in an expansion.
 #[must_use]
 pub fn expands_a_value(text: &str, values: &[Range<usize>]) -> bool {
+    // The first `)` at or after the last place that was looked at: asked for once, not per `$(`.
+    let mut close = text.find(')');
     text.match_indices("$(").any(|(at, _)| {
-        let before = text[..at].len() - text[..at].trim_end_matches('$').len();
-        let end = text[at..].find(')').map_or(text.len(), |close| at + close + 1);
+        let before = at - text[..at].trim_end_matches('$').len();
+        if close.is_some_and(|close| close < at) {
+            close = text[at..].find(')').map(|found| at + found);
+        }
+        let end = close.map_or(text.len(), |close| close + 1);
         values.iter().any(|v| v.start < end && v.end > at - before)
     })
 }

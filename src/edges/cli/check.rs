@@ -14,7 +14,7 @@ use crate::edges::cli::{
     CannotRun, Format, at_default, print, say, sentence, stderr_style, stdout_style, substitution,
 };
 use crate::edges::{files, shapes};
-use crate::formats::documents::{Chunk, Object, objects_of, position_of, read, split};
+use crate::formats::documents::{Chunk, Object, Places, objects_of, read, split};
 use crate::formats::report::judged::{JudgedJob, Summary};
 use crate::formats::report::snippet::mistake;
 use crate::formats::report::{human, json};
@@ -74,7 +74,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
     let mut jobs = vec![];
     let mut errors = vec![];
     for path in &args.jobs {
-        let before = jobs.len();
+        let before = (jobs.len(), errors.len());
         let mut others: Vec<String> = vec![];
         match files::expand(path) {
             Ok(names) => {
@@ -100,7 +100,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
                         Err(message) => errors.push(sentence(message)),
                     }
                 }
-                if jobs.len() == before && errors.is_empty() {
+                if (jobs.len(), errors.len()) == before {
                     errors.push(sentence(no_job(path, &others)));
                 }
             }
@@ -271,12 +271,13 @@ fn judge_object(
     let request =
         Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job };
     judged.verdict = shapes.judge(&request);
+    let mut places = Places::of(source, &object);
     judged.offsets = judged
         .verdict
         .findings
         .findings
         .iter()
-        .map(|finding| position_of(source, &object, &format!("{prefix}{}", finding.pointer)))
+        .map(|finding| places.find(&format!("{prefix}{}", finding.pointer)))
         .collect();
     judged.positions = judged.offsets.iter().map(|at| at.map(|at| source.position(at))).collect();
     Ok(judged)

@@ -62,13 +62,14 @@ fn human(one: &LoadedShape, style: Style) -> String {
     }
     let operations: Vec<&str> = shape.operations.iter().map(|o| o.word()).collect();
     text.push_str(&format!(
-        "{}: {} ({}) governs {} of Jobs in {}, {} rules\n",
+        "{}: {} ({}) governs {} of Jobs in {}, {} rule{}\n",
         one.place,
         shape.name,
         shape.short_digest(),
         operations.join(" and "),
         shape.namespaces.join(", "),
         shape.rules.len(),
+        if shape.rules.len() == 1 { "" } else { "s" },
     ));
     for (braces, path, source, at) in shape.literal_braces() {
         let place = one.sources.get(source).map(|source| place(source, at)).unwrap_or_default();

@@ -3,7 +3,9 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::edges::cli::{CannotRun, Format, at_default, print, stderr_style, substitution};
+use crate::edges::cli::{
+    CannotRun, Format, at_default, print, sentence, stderr_style, substitution,
+};
 use crate::edges::suites::{self, LoadedSuite};
 use crate::formats::report::snippet::{mistake, place};
 use crate::formats::suite::Ready;
@@ -42,7 +44,7 @@ struct Ran {
 pub fn run(args: &TestArgs) -> Result<u8, CannotRun> {
     let substitution = substitution(args.substitute.as_deref())?;
     let loaded = suites::load(&args.paths, substitution.as_ref(), stderr_style())
-        .map_err(|reports| at_default(&args.paths, CannotRun(reports), "an argument"))?;
+        .map_err(|reports| at_default(&args.paths, nothing_tested(reports), "an argument"))?;
     let mut ran = vec![];
     let mut reports = vec![];
     for one in &loaded {
@@ -52,7 +54,7 @@ pub fn run(args: &TestArgs) -> Result<u8, CannotRun> {
         }
     }
     if !reports.is_empty() {
-        return Err(CannotRun(reports));
+        return Err(nothing_tested(reports));
     }
     let passed = ran.iter().filter(|r| r.complaints.is_empty()).count();
     let broken = ran.iter().filter(|r| !r.could_run).count();
@@ -73,6 +75,14 @@ pub fn run(args: &TestArgs) -> Result<u8, CannotRun> {
         (0, 1.., _) => 1,
         (0, 0, _) => 0,
     })
+}
+
+/// The reports, and what they mean when there are several.
+fn nothing_tested(mut reports: Vec<String>) -> CannotRun {
+    if reports.len() > 1 {
+        reports.push(sentence(format_args!("{} mistakes; nothing was tested", reports.len())));
+    }
+    CannotRun(reports)
 }
 
 fn run_suite(one: &LoadedSuite) -> Result<Vec<Ran>, Vec<String>> {

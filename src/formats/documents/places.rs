@@ -3,20 +3,40 @@
 use super::Object;
 use crate::core::tree::{NOWHERE, Node, Value};
 use crate::formats::json;
-use crate::formats::text::{Source, offset};
+use crate::formats::json::Descent;
+use crate::formats::text::{Part, Source, offset};
 
-/// Byte offset in the text of the node at a JSON pointer within an object, or of the innermost
-/// node on the way there that stands in the text: a missing field is shown where it would belong.
+/// Finds places in one object; asked again, it knows what it has read.
+pub struct Places<'o, 'a> {
+    source: &'o Source,
+    object: &'o Object<'a>,
+    json: Option<(Part<'a>, Descent<'a>)>,
+}
+
+impl<'o, 'a> Places<'o, 'a> {
+    /// The places of an object of this text.
+    #[must_use]
+    pub fn of(source: &'o Source, object: &'o Object<'a>) -> Self {
+        Places { source, object, json: object.json.map(|part| (part, Descent::new(part.text))) }
+    }
+
+    /// Byte offset in the text of the node at a JSON pointer within the object, or of the
+    /// innermost node on the way there that stands in the text: a missing field is shown where it
+    /// would belong.
+    #[must_use]
+    pub fn find(&mut self, pointer: &str) -> Option<u32> {
+        let at = match &mut self.json {
+            Some((part, descent)) => part.at.checked_add(descent.nearest(part.text, pointer)?)?,
+            None => walk(&self.object.root, pointer)?,
+        };
+        (at <= offset(self.source.text.len())).then_some(at)
+    }
+}
+
+/// [`Places::find`], asked once.
 #[must_use]
 pub fn position_of(source: &Source, object: &Object<'_>, pointer: &str) -> Option<u32> {
-    let at = match object.json {
-        Some(part) => {
-            let within = json::nearest(part.text, pointer)?;
-            part.at.checked_add(within)?
-        }
-        None => walk(&object.root, pointer)?,
-    };
-    (at <= offset(source.text.len())).then_some(at)
+    Places::of(source, object).find(pointer)
 }
 
 fn walk(root: &Node<'_>, pointer: &str) -> Option<u32> {

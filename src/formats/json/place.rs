@@ -1,9 +1,10 @@
 //! Places in a JSON text, found by descending into it when one is asked for.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::syntax;
@@ -18,12 +19,6 @@ pub fn locate(text: &str, pointer: &str) -> Option<u32> {
     if !whole {
         return None;
     }
-    Part::whole(text).place_of(value).map(offset)
-}
-
-/// The same, or the place of the innermost value on the way there.
-pub(crate) fn nearest(text: &str, pointer: &str) -> Option<u32> {
-    let (value, _) = descend(text, pointer)?;
     Part::whole(text).place_of(value).map(offset)
 }
 
@@ -76,72 +71,104 @@ fn within<'a>(part: Part<'a>, text: &'a str, line: usize) -> Option<Part<'a>> {
 
 /// The text of the innermost value on the way, and whether that is where the pointer leads.
 fn descend<'a>(text: &'a str, pointer: &str) -> Option<(&'a str, bool)> {
-    let mut value = text.trim_start();
-    if value.is_empty() {
-        return None;
+    Descent::new(text).to(pointer)
+}
+
+/// A JSON text that is descended into several times: each list and map on the ways is read once,
+/// so that a hundred findings in one large list cost what one costs.
+#[derive(Debug)]
+pub(crate) struct Descent<'a> {
+    text: &'a str,
+    /// The children of each list and map that was met, by where it begins.
+    known: HashMap<usize, Children<'a>>,
+}
+
+#[derive(Debug, Default)]
+enum Children<'a> {
+    #[default]
+    None,
+    Items(Vec<&'a str>),
+    Fields(HashMap<Cow<'a, str>, &'a str>),
+}
+
+impl<'a> Descent<'a> {
+    /// A descent that has not begun.
+    pub(crate) fn new(text: &'a str) -> Self {
+        Descent { text: text.trim_start(), known: HashMap::new() }
     }
-    if pointer.is_empty() {
-        return Some((value, true));
+
+    /// Byte offset in `whole`, which the text is a part of, of the value at a pointer or of the
+    /// innermost value on the way there.
+    pub(crate) fn nearest(&mut self, whole: &str, pointer: &str) -> Option<u32> {
+        let (value, _) = self.to(pointer)?;
+        Part::whole(whole).place_of(value).map(offset)
     }
-    let Some(tokens) = pointer.strip_prefix('/') else { return Some((value, false)) };
-    for token in tokens.split('/') {
-        let token = token.replace("~1", "/").replace("~0", "~");
-        match child(value, &token) {
-            Some(next) => value = next,
-            None => return Some((value, false)),
+
+    fn to(&mut self, pointer: &str) -> Option<(&'a str, bool)> {
+        let mut value = self.text;
+        if value.is_empty() {
+            return None;
+        }
+        if pointer.is_empty() {
+            return Some((value, true));
+        }
+        let Some(tokens) = pointer.strip_prefix('/') else { return Some((value, false)) };
+        for token in tokens.split('/') {
+            let token = token.replace("~1", "/").replace("~0", "~");
+            match self.child(value, &token) {
+                Some(next) => value = next,
+                None => return Some((value, false)),
+            }
+        }
+        Some((value, true))
+    }
+
+    fn child(&mut self, value: &'a str, token: &str) -> Option<&'a str> {
+        let place = Part::whole(self.text).place_of(value)?;
+        match self.known.entry(place).or_insert_with(|| children(value)) {
+            Children::None => None,
+            Children::Items(items) => items.get(index(token)?).copied(),
+            Children::Fields(fields) => fields.get(token).copied(),
         }
     }
-    Some((value, true))
 }
 
-fn child<'a>(text: &'a str, token: &str) -> Option<&'a str> {
-    let mut found = None;
-    let mut json = serde_json::Deserializer::from_str(text);
-    // The error that stops the search once it has succeeded means nothing.
-    let _ = Search { token, found: &mut found }.deserialize(&mut json);
-    found
+fn children(value: &str) -> Children<'_> {
+    serde_json::from_str::<Collected<'_>>(value).map(|collected| collected.0).unwrap_or_default()
 }
 
-struct Search<'s, 'a> {
-    token: &'s str,
-    found: &'s mut Option<&'a str>,
-}
+struct Collected<'a>(Children<'a>);
 
-impl<'a> DeserializeSeed<'a> for Search<'_, 'a> {
-    type Value = ();
-
-    fn deserialize<D: serde::Deserializer<'a>>(self, json: D) -> Result<(), D::Error> {
-        json.deserialize_any(self)
+impl<'a> serde::Deserialize<'a> for Collected<'a> {
+    fn deserialize<D: serde::Deserializer<'a>>(json: D) -> Result<Self, D::Error> {
+        json.deserialize_any(Collect)
     }
 }
 
-impl<'a> Visitor<'a> for Search<'_, 'a> {
-    type Value = ();
+struct Collect;
+
+impl<'a> Visitor<'a> for Collect {
+    type Value = Collected<'a>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list or a map")
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<(), A::Error> {
-        let wanted = index(self.token).ok_or_else(|| A::Error::custom("no such item"))?;
-        for _ in 0..wanted {
-            if list.next_element::<IgnoredAny>()?.is_none() {
-                return Ok(());
-            }
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element::<&RawValue>()? {
+            items.push(item.get());
         }
-        *self.found = list.next_element::<&RawValue>()?.map(RawValue::get);
-        Err(A::Error::custom("found"))
+        Ok(Collected(Children::Items(items)))
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = HashMap::new();
         while let Some(key) = map.next_key::<Key<'a>>()? {
-            if key.0 == self.token {
-                *self.found = Some(map.next_value::<&RawValue>()?.get());
-                return Err(A::Error::custom("found"));
-            }
-            map.next_value::<IgnoredAny>()?;
+            // Of several keys of the same name the first counts.
+            fields.entry(key.0).or_insert(map.next_value::<&RawValue>()?.get());
         }
-        Ok(())
+        Ok(Collected(Children::Fields(fields)))
     }
 }
 

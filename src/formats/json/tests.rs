@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use proptest::prelude::*;
 
-use super::{Duplicates, Skip, locate, nearest, read, split};
+use super::{Descent, Duplicates, Skip, locate, read, split};
 use crate::core::mistake::Mistake;
 use crate::core::tree::{MAX_NODES, NOWHERE, Node, Number, Value};
 
@@ -129,8 +129,8 @@ fn locates_values_by_pointer() {
     for pointer in ["a", "/b", "/a/2", "/a/01", "/a/-", "/a/0/x"] {
         assert_eq!(locate(text, pointer), None, "{pointer}");
     }
-    assert_eq!(nearest(text, "/a/1/z"), locate(text, "/a/1"));
-    assert_eq!(nearest("", ""), None);
+    assert_eq!(Descent::new(text).nearest(text, "/a/1/z"), locate(text, "/a/1"));
+    assert_eq!(Descent::new("").nearest("", ""), None);
 }
 
 fn any_json() -> impl Strategy<Value = serde_json::Value> {
@@ -165,7 +165,7 @@ proptest! {
     fn never_panics(text in "([{}\\[\\],:\"\\\\u0-9aé \n.eE-]|null|true|\"a\"){0,30}", pointer in "[/~01a-]{0,8}") {
         let _ = read(&text, Skip::Job, Duplicates::Refuse);
         let _ = split(&text);
-        if let Some(at) = nearest(&text, &pointer) {
+        if let Some(at) = Descent::new(&text).nearest(&text, &pointer) {
             prop_assert!((at as usize) <= text.len());
         }
     }

@@ -4,8 +4,9 @@
 //! an error must keep the uid.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize as _};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// An AdmissionReview as sent.
@@ -20,7 +21,7 @@ pub struct Envelope<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct Incoming<'a> {
     /// The uid that the answer has to carry.
-    #[serde(borrow)]
+    #[serde(borrow, default)]
     pub uid: Cow<'a, str>,
     /// What the rule of the configuration matched.
     #[serde(borrow, default)]
@@ -84,11 +85,18 @@ struct Outer<'a> {
     #[serde(borrow, default)]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
-    request: Option<&'a RawValue>,
+    request: Option<Incoming<'a>>,
+}
+
+/// What is left of a review whose request cannot be read.
+#[derive(Deserialize)]
+struct OnlyUid<'a> {
+    #[serde(borrow)]
+    request: UidOf<'a>,
 }
 
 #[derive(Deserialize)]
-struct OnlyUid<'a> {
+struct UidOf<'a> {
     #[serde(borrow)]
     uid: Cow<'a, str>,
 }
@@ -97,32 +105,27 @@ struct OnlyUid<'a> {
 const API_VERSION: &str = "admission.k8s.io/v1";
 
 impl<'a> Envelope<'a> {
-    /// Reads a request body.
+    /// Reads a request body, in one pass.
     ///
     /// # Errors
     /// The uid, if one could be read, and a sentence.
     pub fn read(body: &'a [u8]) -> Result<Envelope<'a>, (Option<String>, String)> {
-        let outer: Outer<'a> = serde_json::from_slice(body)
-            .map_err(|error| (None, format!("the body is no AdmissionReview: {}", safe(&error))))?;
+        let outer: Outer<'a> = serde_json::from_slice(body).map_err(|error| {
+            let only: Option<OnlyUid<'_>> = serde_json::from_slice(body).ok();
+            let uid = only.map(|only| only.request.uid.into_owned()).filter(|uid| !uid.is_empty());
+            (uid, format!("the body is no AdmissionReview: {}", safe(&error)))
+        })?;
         let Some(request) = outer.request else {
             return Err((None, "the body is no AdmissionReview with a request".to_owned()));
         };
-        let uid = || {
-            serde_json::from_str::<OnlyUid<'_>>(request.get())
-                .ok()
-                .map(|only| only.uid.into_owned())
-                .filter(|u| !u.is_empty())
-        };
+        if request.uid.is_empty() {
+            return Err((None, "the request has no uid".to_owned()));
+        }
         if outer.kind != "AdmissionReview" || outer.api_version != API_VERSION {
-            return Err((uid(), format!("the body is no AdmissionReview of {API_VERSION}")));
+            let uid = Some(request.uid.into_owned());
+            return Err((uid, format!("the body is no AdmissionReview of {API_VERSION}")));
         }
-        match serde_json::from_str::<Incoming<'a>>(request.get()) {
-            Ok(request) if request.uid.is_empty() => {
-                Err((None, "the request has no uid".to_owned()))
-            }
-            Ok(request) => Ok(Envelope { request }),
-            Err(error) => Err((uid(), format!("the request cannot be read: {}", safe(&error)))),
-        }
+        Ok(Envelope { request })
     }
 }
 
@@ -138,12 +141,51 @@ fn safe(error: &serde_json::Error) -> String {
     format!("{what} (line {}, column {})", error.line(), error.column())
 }
 
-/// A whole AdmissionReview around a response.
-#[must_use]
-pub fn response(response: serde_json::Value) -> Vec<u8> {
-    let review = serde_json::json!({"apiVersion": API_VERSION, "kind": "AdmissionReview", "response": response});
-    let mut bytes = Vec::with_capacity(512);
-    // Writing JSON into memory does not fail.
-    let _ = review.serialize(&mut serde_json::Serializer::new(&mut bytes));
-    bytes
+/// The response of an AdmissionReview.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Response<'a> {
+    /// The request's uid.
+    pub uid: &'a str,
+    /// Whether the object is admitted.
+    pub allowed: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status<'a>>,
+    /// Shown to whoever asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Written into the API server's audit log.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub audit_annotations: BTreeMap<&'static str, String>,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Serialize)]
+pub struct Status<'a> {
+    /// The HTTP status that the client gets.
+    pub code: u16,
+    /// The reason, a word of Kubernetes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// The text.
+    pub message: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answered<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: &'a Response<'a>,
+}
+
+impl Response<'_> {
+    /// The whole AdmissionReview.
+    #[must_use]
+    pub fn to_body(&self) -> Vec<u8> {
+        let review = Answered { api_version: API_VERSION, kind: "AdmissionReview", response: self };
+        // Strings and numbers always become JSON.
+        serde_json::to_vec(&review).unwrap_or_default()
+    }
 }
