@@ -7,3 +7,6 @@ pub mod mistake;
 pub mod path;
 pub mod shape;
 pub mod tree;
+
+#[cfg(test)]
+mod testing;

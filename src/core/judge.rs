@@ -27,3 +27,6 @@ pub fn judge_one(shape: &Shape, job: &Node<'_>, namespace: &str) -> Findings {
     walk.job();
     walk.finish()
 }
+
+#[cfg(test)]
+mod tests;

@@ -188,3 +188,6 @@ fn check_kind(template: &Node<'_>, source: usize, mistakes: &mut Vec<Mistake>) {
         mistakes.push(Mistake::new(at(key), "a template is a Job of `batch/v1`").source(source));
     }
 }
+
+#[cfg(test)]
+mod tests;

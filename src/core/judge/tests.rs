@@ -1,0 +1,18 @@
+//! What the judgement says: one file an idea.
+
+mod equal;
+mod expansion;
+mod findings;
+mod generated;
+mod keyed;
+mod labels;
+mod metadata;
+mod open;
+mod order;
+mod quantities;
+mod raising;
+mod rules;
+mod secrecy;
+mod siblings;
+mod variables;
+mod verdict;

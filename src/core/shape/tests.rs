@@ -1,0 +1,9 @@
+//! What is wrong with a shape, and what a good one is: one file an idea.
+
+mod digest;
+mod document;
+mod placeholders;
+mod places;
+mod selectors;
+mod template;
+mod variables;
