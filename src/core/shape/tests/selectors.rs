@@ -38,6 +38,7 @@ fn a_selector_that_selects_nothing_is_a_mistake() {
         "`image` is asked of a list (step 5); go through a list with `[*]`",
     );
     nothing("$.spec.suspend.x", "`x` is asked of a scalar (step 3)");
+    nothing("$.status", "the server alone writes `status`, and nobody compares it (step 1)");
     nothing("$.spec[*]", "`[*]` is asked of a struct (step 2); name its fields");
     nothing("$.spec.suspend[*]", "a step into a list is asked of something else (step 3)");
     nothing(
@@ -46,7 +47,7 @@ fn a_selector_that_selects_nothing_is_a_mistake() {
     );
     nothing(
         "$.spec.template.spec.containers[*].ports[?@.containerPort==80]",
-        "the key of this list is `containerPort` and `protocol`",
+        "the filter is not on the list's key (step 7); the key of this list is `containerPort` and `protocol`",
     );
     nothing(
         "$.spec.template.spec.tolerations[?@.key=='x']",
@@ -72,7 +73,6 @@ fn what_only_the_api_or_only_the_template_has_can_be_selected() {
         "$.metadata.annotations['a.b/c']",
         "$.metadata.annotations[*]",
         "$.spec.brandNew.a",
-        "$.status",
     ] {
         shape(&template(), &select(selector));
     }

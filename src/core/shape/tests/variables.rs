@@ -43,10 +43,7 @@ fn a_number_needs_both_bounds() {
     wrong("{type: integer, example: 1}", &[("{type", "`minimum`"), ("{type", "`maximum`")]);
     wrong(
         "{type: integer, minimum: 2, maximum: 1, example: 1}",
-        &[
-            ("maximum:", "`maximum` of a variable is below its `minimum`"),
-            ("1}", "does not satisfy"),
-        ],
+        &[("maximum:", "`maximum` of a variable is below its `minimum`")],
     );
     wrong(
         "{type: integer, minimum: '1', maximum: 2, example: 1}",
@@ -60,7 +57,7 @@ fn a_number_needs_both_bounds() {
     mistaken(
         &quantity,
         &of("{type: quantity, minimum: 2Mi, maximum: 1Mi, example: 2Mi}"),
-        &[("maximum:", "below"), ("2Mi}", "does not satisfy")],
+        &[("maximum:", "below")],
     );
     wrong(
         "{type: quantity, minimum: much, maximum: 1Mi, example: 1Mi}",
