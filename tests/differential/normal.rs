@@ -50,8 +50,7 @@ pub fn normal(stored: &Value) -> Value {
         }
     }
     let mut job = replace(&job, &uid);
-    let text = job.to_string();
-    walk(&mut job, text.contains("$("));
+    walk(&mut job);
     job
 }
 
@@ -66,14 +65,14 @@ fn replace(value: &Value, uid: &str) -> Value {
     }
 }
 
-fn walk(value: &mut Value, _expands: bool) {
+fn walk(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, _expands)),
+        Value::Array(items) => items.iter_mut().for_each(walk),
         Value::Object(map) => {
             map.retain(|_, value| !value.is_null());
             for (key, value) in map.iter_mut() {
                 field(key, value);
-                walk(value, _expands);
+                walk(value);
             }
         }
         _ => {}
