@@ -11,6 +11,9 @@ use crate::core::shape::selector::SelectorStep;
 use crate::core::shape::variable::VariableId;
 use crate::core::tree::{NOWHERE, Number};
 
+/// Most nodes a compiled tree may have: selectors with keys multiply with those with `[*]`.
+const MAX_PLACES: usize = 20_000;
+
 impl Compiler<'_> {
     /// The nodes a selector selects, made where only the API has them; none, with a mistake, when
     /// it can select nothing.
@@ -190,7 +193,15 @@ impl Compiler<'_> {
             }
             // What is wrong with them is said when they are used.
             self.mistakes.truncate(known);
-            if self.tree.iter().count() == before {
+            let count = self.tree.iter().count();
+            if count > MAX_PLACES {
+                let message =
+                    format!("the selectors of this shape name more than {MAX_PLACES} places");
+                self.mistakes
+                    .push(Mistake::nowhere(message).help("write fewer `[*]` and fewer keys"));
+                return;
+            }
+            if count == before {
                 return;
             }
         }
