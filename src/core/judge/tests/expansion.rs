@@ -9,7 +9,8 @@ const ANY: &str = "variables: {v: {maxLength: 20, example: x}}";
 const SAID: &str = "a variable's value takes part in `$(…)`";
 
 /// Every place that expands: pointer and path.
-const PLACES: [(&str, &str); 4] = [
+const PLACES: [(&str, &str); 5] = [
+    ("worker/livenessProbe/exec/command/0", "worker.livenessProbe.exec.command[0]"),
     ("worker/args/0", "worker.args[0]"),
     ("worker/command/0", "worker.command[0]"),
     ("worker/env/0/value", "worker.env[A].value"),
@@ -19,6 +20,7 @@ const PLACES: [(&str, &str); 4] = [
 fn base() -> Job {
     job()
         .set("worker/args", json!(["a"]))
+        .set("worker/livenessProbe", json!({"exec": {"command": ["a"]}}))
         .set("worker/command", json!(["a"]))
         .set("worker/env", json!([{"name": "A", "value": "a"}]))
         .set("worker/volumeMounts", json!([{"name": "v", "mountPath": "/m", "subPathExpr": "a"}]))

@@ -91,6 +91,20 @@ fn a_finding_points_into_job_and_template() {
 }
 
 #[test]
+fn a_pointer_holds_no_key_of_any_length() {
+    let pointer = |length: usize| {
+        let key = "k".repeat(length);
+        let changed = job().set("/metadata/annotations", json!({"a": "1"}));
+        let template = shape(&changed, "");
+        let found =
+            judge(&template, &changed.set(&format!("/metadata/annotations/{key}"), json!("x")));
+        found.findings[0].pointer.clone()
+    };
+    assert_eq!(pointer(200).len(), "/metadata/annotations/".len() + 200);
+    assert_eq!(pointer(5000), "/metadata/annotations");
+}
+
+#[test]
 fn what_is_no_job_is_one_finding() {
     use crate::core::tree::{Node, Value};
     let of = shape(&job(), "");

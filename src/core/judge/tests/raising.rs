@@ -122,3 +122,22 @@ fn a_claim_on_one_key_raises_only_for_that_key() {
     assert_eq!(add("B"), ["names Audit worker.env[B]"]);
     assert_eq!(add("LD_PRELOAD"), ["names Enforce worker.env[LD_PRELOAD] raised by path"]);
 }
+
+#[test]
+fn select_and_entries_of_one_place_raise_both() {
+    let env = format!("{POD}.containers[*].env");
+    let rules = |select: &str, entries: &str| {
+        format!(
+            "{{name: values, select: ['{env}'], action: {select}}}\n- {{name: names, entries: ['{env}'], action: {entries}}}"
+        )
+    };
+    let added = extra(json!({"env": [{"name": "A"}]}));
+    for (select, entries, raised) in [
+        ("Warn", "Enforce", "containers Enforce pod.containers[x] raised by names"),
+        ("Enforce", "Warn", "containers Enforce pod.containers[x] raised by values"),
+        ("Audit", "Warn", "containers Warn pod.containers[x] raised by names"),
+    ] {
+        let of = containers(&job(), "Audit", &rules(select, entries));
+        assert_eq!(spoken(&of, &added), [raised]);
+    }
+}

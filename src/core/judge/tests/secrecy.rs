@@ -1,5 +1,7 @@
 //! Messages never hold a value of the Job: denials land in the logs of API servers.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -25,6 +27,8 @@ fn template() -> Job {
 }
 
 const VARIABLES: &str = "variables:\n  id: {pattern: '[a-f]{4}', example: abcd}\n  num: {type: integer, minimum: 1, maximum: 9, example: 1}\n  kind: {enum: [a, b]}\n  m: {type: quantity, minimum: 1Mi, maximum: 1Gi, example: 1Mi}\nunpinned: [{path: $.metadata.annotations.c, reason: r}]";
+
+static SHAPE: LazyLock<Shape> = LazyLock::new(|| shape(&template(), VARIABLES));
 
 /// Every place of the Job that holds a string that is no key.
 const PLACES: [&str; 22] = [
@@ -69,42 +73,38 @@ fn said(shape: &Shape, job: &Job) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn no_value_is_repeated(secret in "[A-Z0-9+=]{8,24}|[A-Z]{6}\n[A-Z]{6}|abcd[A-Z]{8}|b-abcd-[0-9]{8}|\\$\\([A-Z]{9}\\)") {
-        let of = shape(&template(), VARIABLES);
+        let of = &*SHAPE;
+        let filled = Job(of.fill(&[]).unwrap().to_json());
         for place in PLACES {
-            for line in said(&of, &template_filled().set(place, json!(secret))) {
+            for line in said(of, &filled.clone().set(place, json!(secret))) {
                 let clean = secret.trim_start_matches("b-").trim_start_matches("abcd");
                 prop_assert_eq!(leak(clean, &line), None, "{}: {}", place, line);
             }
         }
         // The same secret everywhere, in values of keyed and of other entries that are extra.
-        let added = template_filled()
+        let added = filled
             .set("worker/env/-", json!({"name": "NEW", "value": secret}))
             .set("pod/tolerations", json!([{"key": secret, "value": secret}]))
             .set("worker/args/-", json!(secret))
             .set("/spec/brandNew", json!({"deep": [secret]}));
-        for line in said(&of, &added) {
+        for line in said(of, &added) {
             prop_assert_eq!(leak(&secret, &line), None, "{}", line);
         }
     }
 }
 
-fn template_filled() -> Job {
-    let filled = shape(&template(), VARIABLES).fill(&[]).unwrap();
-    Job(filled.to_json())
-}
-
 #[test]
 fn keys_are_named_cut_and_escaped() {
-    let of = shape(&template(), VARIABLES);
+    let of = &*SHAPE;
     let long = "K".repeat(200);
-    let added = template_filled()
+    let added = Job(of.fill(&[]).unwrap().to_json())
         .set("worker/env/-", json!({"name": long, "value": "x"}))
         .set("/metadata/annotations/esc\u{1b}[2J", Value::from("x"));
-    let paths: Vec<String> = judge(&of, &added).findings.into_iter().map(|f| f.path).collect();
+    let paths: Vec<String> = judge(of, &added).findings.into_iter().map(|f| f.path).collect();
     assert_eq!(
         paths,
         [

@@ -191,3 +191,49 @@ fn a_sample_satisfies_its_constraint() {
     let same = template().set("/metadata/annotations/b", json!("1"));
     shape(&same, both);
 }
+
+#[test]
+fn what_holds_nearly_everything_is_not_left_open() {
+    let said = "holds nearly everything: nothing would be pinned; name the fields";
+    for path in [
+        "$",
+        "$.metadata",
+        "$.spec",
+        "$.spec.template",
+        "$.spec.template.metadata",
+        "$.spec.template.spec",
+    ] {
+        let place = format!("\"{path}\"");
+        mistaken(
+            &template(),
+            &format!("unpinned: [{{path: {place}, reason: r}}]"),
+            &[(&place, said)],
+        );
+        mistaken(&template(), &format!("optional: [{place}]"), &[(&place, said)]);
+    }
+    for key in ["containers[*].name", "containers[*].env[*].name"] {
+        let place = format!("\"$.spec.template.spec.{key}\"");
+        mistaken(
+            &template(),
+            &format!("unpinned: [{{path: {place}, reason: r}}]"),
+            &[(&place, "is a key of its list, and keys never vary")],
+        );
+    }
+}
+
+#[test]
+fn what_the_server_writes_into_is_not_optional_as_a_whole() {
+    let template = template()
+        .set("/metadata/labels", json!({"a": "1"}))
+        .set("/metadata/namespace", json!("ns"))
+        .set("/spec/template/metadata/labels", json!({"a": "1"}));
+    for (path, help) in [
+        ("$.metadata.labels", "the server adds labels of its own: name single ones"),
+        ("$.spec.template.metadata.labels", "the server adds labels of its own"),
+        ("$.metadata.namespace", "a template without a namespace takes the request's"),
+    ] {
+        let said = format!("`{path}` cannot be optional; {help}");
+        mistaken(&template, &format!("optional: [{path}]"), &[(path, &said)]);
+    }
+    shape(&template, "optional: [$.metadata.labels.a]");
+}

@@ -55,7 +55,7 @@ fn a_selector_that_selects_nothing_is_a_mistake() {
     );
     nothing(
         "$.spec.template.spec.containers[?@=='worker']",
-        "a step into a list is asked of something else",
+        "a step into a list is asked of something else (step 5)",
     );
     nothing("$.spec.brandNew.b", "nobody knows a field `b` here (step 3)");
 }
@@ -139,4 +139,46 @@ fn a_rule_that_can_never_speak_is_a_mistake() {
     shape(&template(), &rules(env, select_env));
     shape(&template(), &rules(select_env, env));
     shape(&template(), &rules("select: ['$.spec']", image));
+}
+
+#[test]
+fn what_nobody_compares_cannot_be_selected() {
+    for (selector, said) in [
+        ("$.status", "the server alone writes `status`, and nobody compares it"),
+        ("$.metadata.uid", "the server alone writes `uid`, and nobody compares it"),
+        ("$.metadata.managedFields", "the server alone writes `managedFields`"),
+        (
+            "$.spec.template.spec.serviceAccount",
+            "`serviceAccount` is compared under its other name",
+        ),
+    ] {
+        let said = format!(
+            "`{selector}` can select nothing, neither in the template nor in the Job API: {said}"
+        );
+        mistaken(&template(), &select(selector), &[(&format!("\"{selector}\""), &said)]);
+    }
+    // Further down these are ordinary names.
+    shape(&template(), &select("$.spec.template.metadata.uid"));
+}
+
+#[test]
+fn a_rule_about_what_is_unpinned_is_a_mistake() {
+    let unpinned = "unpinned: [{path: $.spec.template.spec.nodeSelector, reason: r}]";
+    for path in ["$.spec.template.spec.nodeSelector", "$.spec.template.spec.nodeSelector.disk"] {
+        mistaken(
+            &template(),
+            &format!("{unpinned}\nrules: [{{name: a, select: [{path}]}}]"),
+            &[(path, "is unpinned: a rule about it can never speak")],
+        );
+    }
+    let entries = "rules: [{name: a, entries: [$.spec.template.spec.nodeSelector]}]";
+    mistaken(
+        &template(),
+        &format!("{unpinned}\n{entries}"),
+        &[("$.spec.template.spec.nodeSelector]}", "can never speak")],
+    );
+    shape(
+        &template(),
+        &format!("{unpinned}\nrules: [{{name: a, select: [$.spec.template.spec]}}]"),
+    );
 }
