@@ -1,7 +1,7 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline apiserver lint tables
+.PHONY: help demo test test-offline apiserver lint tables reviews bench
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::cases both_ways::governed differential harness::cluster \
@@ -37,3 +37,10 @@ lint: ## format, clippy, documentation, and the dependencies by deny.toml
 # The table of the fields that a Job has, from the real API server's own OpenAPI.
 tables: ## write src/core/kubernetes/data/fields.tsv anew
 	cargo test --test main -- --ignored --exact tables::tests::write_the_field_table
+
+# What the API server sends for the Jobs of rules/pm-agent: the benchmark and a test decide about it.
+reviews: ## write tests/reviews anew
+	cargo test --test main -- --ignored --exact reviews::write_the_reviews
+
+bench: ## what a decision and a check cost, as tables (docs/benchmarks.md)
+	cargo bench --bench decide
