@@ -96,3 +96,30 @@ async fn write_the_reviews() {
         std::fs::write(format!("{folder}/{file}"), sent).unwrap();
     }
 }
+
+/// The same request in another order of fields is read another way, and answered alike.
+#[test]
+fn how_a_request_is_read_changes_no_answer() {
+    let shapes = committed();
+    for sent in [CREATE, REFUSED] {
+        let ordinary = answer(&shapes, Entrance::Enforce, sent);
+        // A `Value` sorts its keys: kind and namespace come before the object, name of the review last.
+        let review: Value = serde_json::from_slice(sent).unwrap();
+        let request = review["request"].as_object().unwrap();
+        let first = format!("\"object\":{}", request["object"]);
+        let rest: Vec<String> = request
+            .iter()
+            .filter(|(key, _)| *key != "object")
+            .map(|(key, value)| format!("{}:{value}", Value::from(key.as_str())))
+            .collect();
+        let object_first = format!(
+            "{{\"request\":{{{first},{}}},\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\"}}",
+            rest.join(",")
+        );
+        for body in [review.to_string(), object_first] {
+            let other = answer(&shapes, Entrance::Enforce, body.as_bytes());
+            assert_eq!(other.body, ordinary.body);
+            assert_eq!(other.record.rules, ordinary.record.rules);
+        }
+    }
+}

@@ -13,6 +13,7 @@ use crate::formats::text::Part;
 
 pub use place::locate;
 pub(crate) use place::{Descent, index, items};
+pub(crate) use seed::job_seed;
 
 /// What of an object is not worth building.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

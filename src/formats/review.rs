@@ -10,10 +10,12 @@ use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
 use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
+use crate::core::tree::{Node, Value};
 use crate::formats::json::{Duplicates, Skip, read};
 use crate::formats::report::refusal;
 
 pub mod envelope;
+pub mod one_pass;
 
 use envelope::{Envelope, Incoming, Response, Status};
 
@@ -73,13 +75,28 @@ pub struct Record {
 /// Answers one request.
 #[must_use]
 pub fn answer(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
-    let envelope = match Envelope::read(body) {
-        Ok(envelope) => envelope,
-        Err((uid, message)) => return undecided(entrance, uid.as_deref(), 400, &message),
-    };
-    let incoming = &envelope.request;
-    let outcome = decide(shapes, incoming);
-    match outcome {
+    if let Some((incoming, object)) = one_pass::read(body, |incoming| is_wanted(shapes, incoming)) {
+        return answer_request(shapes, entrance, &incoming, Some(&object));
+    }
+    match Envelope::read(body) {
+        Ok(envelope) => answer_request(shapes, entrance, &envelope.request, None),
+        Err((uid, message)) => undecided(entrance, uid.as_deref(), 400, &message),
+    }
+}
+
+/// Whether the object of a request is going to be judged: most requests of a wide configuration
+/// concern nobody.
+fn is_wanted(shapes: &Shapes, incoming: &Incoming<'_>) -> bool {
+    shapes.of_namespace(&incoming.namespace).is_some()
+}
+
+fn answer_request(
+    shapes: &Shapes,
+    entrance: Entrance,
+    incoming: &Incoming<'_>,
+    object: Option<&Node<'_>>,
+) -> Answer {
+    match decide(shapes, incoming, object) {
         Ok(verdict) => answer_verdict(shapes, entrance, incoming, &verdict),
         Err(message) => {
             let mut answer = undecided(entrance, Some(&incoming.uid), 500, &message);
@@ -89,11 +106,15 @@ pub fn answer(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
     }
 }
 
-/// The verdict on one request.
+/// The verdict on one request, whose object was read with it or is still raw.
 ///
 /// # Errors
 /// Why it cannot be decided.
-pub fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, String> {
+fn decide(
+    shapes: &Shapes,
+    incoming: &Incoming<'_>,
+    object: Option<&Node<'_>>,
+) -> Result<Verdict, String> {
     let kind = incoming.kind.kind.as_ref();
     let judged = incoming.kind.group == "batch"
         && incoming.kind.version == "v1"
@@ -115,16 +136,19 @@ pub fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, Strin
     if incoming.namespace.is_empty() {
         return Err("the request names no namespace".to_owned());
     }
+    let judge = |object: &Node<'_>| {
+        shapes.judge(&Request { kind, namespace: &incoming.namespace, operation, object })
+    };
+    if let Some(object) = object {
+        return Ok(judge(object));
+    }
     let Some(object) = incoming.object else { return Err("the request has no object".to_owned()) };
-    // Before the object is read: most requests of a wide configuration concern nobody.
-    if shapes.of_namespace(&incoming.namespace).is_none() {
-        let nothing = crate::core::tree::Node::new(crate::core::tree::Value::Null);
-        let request = Request { kind, namespace: &incoming.namespace, operation, object: &nothing };
-        return Ok(shapes.judge(&request));
+    if !is_wanted(shapes, incoming) {
+        return Ok(judge(&Node::new(Value::Null)));
     }
     let object = read(object.get(), Skip::Job, Duplicates::Keep)
         .map_err(|m| format!("the object cannot be read: {m}"))?;
-    Ok(shapes.judge(&Request { kind, namespace: &incoming.namespace, operation, object: &object }))
+    Ok(judge(&object))
 }
 
 fn answer_verdict(

@@ -31,6 +31,27 @@ pub(super) fn read(
     Err(mistake)
 }
 
+/// A Job inside a larger JSON text, read as [`Skip::Job`] and [`Duplicates::Keep`] say; nothing for
+/// null.
+pub(crate) fn job_seed<'a>() -> impl DeserializeSeed<'a, Value = Option<Node<'a>>> {
+    JobSeed
+}
+
+struct JobSeed;
+
+impl<'a> DeserializeSeed<'a> for JobSeed {
+    type Value = Option<Node<'a>>;
+
+    fn deserialize<D: serde::Deserializer<'a>>(self, json: D) -> Result<Self::Value, D::Error> {
+        let (skip, duplicates) = (Skip::Job, Duplicates::Keep);
+        // Only a key that may not stand twice asks where it stands in the text.
+        let mut reader =
+            Reader { part: Part::whole(""), skip, duplicates, nodes: 0, mistake: None };
+        let node = Seed { reader: &mut reader, place: Place::Root }.deserialize(json)?;
+        Ok(Some(node).filter(|node| node.value != Value::Null))
+    }
+}
+
 struct Reader<'a> {
     part: Part<'a>,
     skip: Skip,

@@ -17,7 +17,7 @@ pub struct Envelope<'a> {
 }
 
 /// The request of an AdmissionReview. Unknown fields are ignored, repeated ones are an error.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Incoming<'a> {
     /// The uid that the answer has to carry.
@@ -44,9 +44,6 @@ pub struct Incoming<'a> {
     /// The new object.
     #[serde(borrow, default)]
     pub object: Option<&'a RawValue>,
-    /// The object before the change.
-    #[serde(borrow, default)]
-    pub old_object: Option<&'a RawValue>,
     /// Whether nothing will be stored.
     #[serde(default)]
     pub dry_run: bool,
@@ -102,7 +99,7 @@ struct UidOf<'a> {
 }
 
 /// The version of AdmissionReview that is spoken.
-const API_VERSION: &str = "admission.k8s.io/v1";
+pub(super) const API_VERSION: &str = "admission.k8s.io/v1";
 
 impl<'a> Envelope<'a> {
     /// Reads a request body, in one pass.
