@@ -67,7 +67,11 @@ pub fn pointer_in(steps: &[Step<'_>], root: &Node<'_>) -> String {
             (None, _) => break,
             (Some(_), Step::Key(key)) => {
                 out.push('/');
-                out.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                if key.contains(['~', '/']) {
+                    out.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                } else {
+                    out.push_str(key);
+                }
             }
             (Some(_), Step::Item { index, .. }) => {
                 let _ = write!(out, "/{}", index.unwrap_or_default());
