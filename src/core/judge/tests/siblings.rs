@@ -179,6 +179,21 @@ fn the_pull_policy_follows_a_variable_image() {
 }
 
 #[test]
+fn a_pull_policy_that_the_template_says_follows_no_other_image() {
+    let template = job().set("worker/imagePullPolicy", json!("IfNotPresent"));
+    let of = shape(&template, "");
+    admits(&of, &job());
+    let image = [("worker.image", "`registry.example/worker:1`")];
+    let other = job().set("worker/image", json!("registry.example/worker"));
+    refuses(&of, &other.clone().set("worker/imagePullPolicy", json!("Always")), &image);
+    refuses(&of, &other.clone().set("worker/imagePullPolicy", json!("IfNotPresent")), &image);
+    let never = other.set("worker/imagePullPolicy", json!("Never"));
+    refuses(&of, &never, &[image[0], ("worker.imagePullPolicy", "`IfNotPresent`")]);
+    let policy = job().set("worker/imagePullPolicy", json!("Always"));
+    refuses(&of, &policy, &[("worker.imagePullPolicy", "`IfNotPresent`")]);
+}
+
+#[test]
 fn the_pull_policy_of_an_image_volume_follows_its_reference() {
     let volume = |reference: &str| {
         job().set("pod/volumes", json!([{"name": "m", "image": {"reference": reference}}]))
