@@ -7,6 +7,7 @@ use crate::core::testing::{job, judge, refuses, shape};
 
 #[test]
 fn a_hundred_are_described_and_all_are_counted() {
+    assert_eq!(MAX_FINDINGS, 100);
     let of = shape(&job(), "rules: [{name: pods, select: [$.spec.template], action: Warn}]");
     let env = |n: usize| -> Value { (0..n).map(|i| json!({"name": format!("E{i}")})).collect() };
     let template = job().set("worker/env", env(1));

@@ -181,6 +181,21 @@ fn what_is_unpinned_is_not_compared() {
 }
 
 #[test]
+fn an_unpinned_field_may_be_there_or_not() {
+    let template = job().set("/spec/activeDeadlineSeconds", json!(300));
+    let open = shape(
+        &template,
+        "unpinned:\n- {path: $.spec.activeDeadlineSeconds, reason: r}\n- {path: '$.spec.template.spec.containers[*].imagePullPolicy', reason: r}",
+    );
+    admits(&open, &job());
+    admits(&open, &template);
+    admits(&open, &job().set("/spec/activeDeadlineSeconds", json!("x")));
+    admits(&open, &template.clone().set("worker/imagePullPolicy", json!("Never")));
+    let other = job().set("/spec/ttlSecondsAfterFinished", json!(1));
+    refuses(&open, &other, &[("spec.ttlSecondsAfterFinished", "nothing here")]);
+}
+
+#[test]
 fn unpinned_below_a_struct_that_the_template_lacks() {
     let open = shape(
         &job(),

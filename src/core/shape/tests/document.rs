@@ -109,6 +109,7 @@ fn the_match_is_exact() {
         &[("'*'", "`*` is no namespace: match takes exact names")],
     );
     mistaken(&job(), "match: {namespaces: [a, a]}", &[("a]", "namespace `a` is named twice")]);
+    mistaken(&job(), "match: {namespaces: a}", &[("a}", "is a list, not a string")]);
     mistaken(&job(), "match: {namespaces: [1]}", &[("1]", "a list of strings, not an integer")]);
     mistaken(&job(), "match: {namespaces: [a], operations: []}", &[("operations:", "is empty")]);
     mistaken(

@@ -166,6 +166,17 @@ fn a_template_that_its_own_shape_refuses_is_a_mistake() {
 }
 
 #[test]
+fn samples_of_one_variable_are_one_value() {
+    let template = job().set("/metadata/annotations", json!({"a": "1", "b": "2"}));
+    let both =
+        "variables: {v: {maxLength: 3, at: [$.metadata.annotations.a, $.metadata.annotations.b]}}";
+    let mistakes = crate::core::testing::load(&template, both).expect_err("two samples");
+    assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    assert!(template.text()[mistakes[0].at as usize..].starts_with("\"2\""), "{mistakes:?}");
+    shape(&template.set("/metadata/annotations/b", json!("1")), both);
+}
+
+#[test]
 fn the_filled_template_is_the_job_that_must_pass() {
     let template = job()
         .set("worker/args", json!(["--run=<run>", "<kind>"]))

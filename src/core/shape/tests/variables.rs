@@ -66,6 +66,16 @@ fn a_number_needs_both_bounds() {
 }
 
 #[test]
+fn a_constraint_that_cannot_be_read_is_one_mistake() {
+    let quantity = job().set("worker/resources/limits", json!({"memory": "<v>"}));
+    mistaken(
+        &quantity,
+        &of("{type: quantity, minimum: 1Mi, example: 1Mi}"),
+        &[("{type", "a variable of type quantity needs `maximum`")],
+    );
+}
+
+#[test]
 fn a_variable_needs_an_example_that_fits() {
     for variable in [
         "{pattern: '[a-z]+'}",
