@@ -1,7 +1,7 @@
 //! Test files: a base Job, changes of it, and what each must get.
 //!
 //! A case that cannot be built is an error, never a pass: a patch that replaces what is not there,
-//! a rule that does not exist, a refusal that says no rule.
+//! a rule that does not exist, a change that changes nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;

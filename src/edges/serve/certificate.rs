@@ -101,7 +101,7 @@ impl Pair {
             Some("the certificate has expired".to_owned())
         } else if self.names.is_empty() {
             // Go, and so the API server, ignores the common name.
-            Some("the certificate has no DNS or IP name".to_owned())
+            Some("the certificate has no DNS or IP name (subject alternative name)".to_owned())
         } else {
             None
         }
@@ -152,6 +152,10 @@ impl Slot {
 
     /// Puts a pair in: new handshakes get it, open connections live on.
     pub fn put(&self, pair: Pair) {
+        // The process stays alive and is not ready: whoever looks at the log first has to see why.
+        if let Some(problem) = pair.problem(SystemTime::now()) {
+            tracing::warn!(problem, "not ready");
+        }
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = Ok(pair);
     }
 

@@ -162,13 +162,8 @@ fn read_case(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Case> {
     let expect = read_expect(&mut fields);
     let rules: Vec<(String, u32)> =
         fields.texts("rules").into_iter().map(|(t, at)| (t.to_owned(), at)).collect();
-    let any_rule = fields.flag("anyRule");
-    if expect == Some(VerdictKind::Deny) && rules.is_empty() && !any_rule {
-        fields.mistakes().push(
-            Mistake::new(at, "a case that must be refused says by which rules")
-                .help("list them in `rules`, or say `anyRule: true`"),
-        );
-    }
+    // A case that names no rules says nothing about them.
+    let any_rule = fields.flag("anyRule") || fields.get("rules").is_none();
     let operation = match fields.text("operation") {
         None => Operation::Create,
         Some(word) => {
