@@ -51,8 +51,6 @@ pub struct Shape {
     pub generated: job_rules::Generated,
     /// The template as written, to be filled.
     pub template: Node<'static>,
-    /// The texts that are no placeholders.
-    pub literals: Vec<String>,
 }
 
 impl Shape {
@@ -115,7 +113,6 @@ impl Shape {
             namespaces: document.namespaces,
             operations: document.operations,
             rules: document.rules.into_iter().map(|r| r.rule).collect(),
-            literals: document.literals,
             variables,
             tree,
             generated,

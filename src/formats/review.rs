@@ -127,9 +127,7 @@ fn decide(
         };
         return Err(format!("jobshape judges Jobs and CronJobs; the configuration sends {what}"));
     }
-    let operation =
-        [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == incoming.operation);
-    let Some(operation) = operation else {
+    let Some(operation) = Operation::from_word(&incoming.operation) else {
         let what = cut(&incoming.operation);
         return Err(format!("jobshape judges CREATE and UPDATE; the configuration sends {what}"));
     };

@@ -77,8 +77,6 @@ pub enum Deviation<'a> {
     NotTheDefault {
         /// The default.
         default: &'a Filled,
-        /// What the Job has, as a word.
-        found: &'static str,
     },
     /// The server fills in something else than beside the template's fields.
     OtherDefault {
@@ -191,7 +189,7 @@ impl Deviation<'_> {
                 "the order is not the template's, and a value holds `$(`, which sees only earlier entries".to_owned()
             }
             Deviation::Order { by_expansion: false } => "the order is not the template's".to_owned(),
-            Deviation::NotTheDefault { default, .. } => match default {
+            Deviation::NotTheDefault { default } => match default {
                 Filled::Nothing => "the template leaves it out, and the server fills in nothing beside its other fields".to_owned(),
                 default => format!("the template leaves it out, and the server fills in {}", filled(default)),
             },

@@ -4,7 +4,7 @@
 use crate::core::judge::explain::Deviation;
 use crate::core::judge::walk::{EMPTY_MAP, Walk};
 use crate::core::path::Step;
-use crate::core::shape::compiled::{Compiled, NodeId, Want};
+use crate::core::shape::compiled::{Compiled, Name, NodeId, Want};
 use crate::core::shape::job_rules::{GENERATED_LABELS, SELECTOR_LABEL, is_generated_name};
 use crate::core::tree::{Entry, Node, Value};
 
@@ -39,7 +39,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     ) -> bool {
         let generated = &self.shape.generated;
         let node = self.tree.node(id);
-        let crate::core::shape::compiled::Name::Key(key) = &node.name else { return false };
+        let Name::Key(key) = &node.name else { return false };
         if node.parent == generated.metadata {
             match key.as_str() {
                 "labels" => self.job_labels(id, job),
@@ -74,8 +74,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                 job.get("serviceAccountName").and_then(Node::as_str).is_some_and(|t| !t.is_empty());
             if !named
                 && let Some(twin) = job.get("serviceAccount")
-                && twin.as_str() != Some("")
-                && twin.value != Value::Null
+                && says_something(twin)
             {
                 self.path.push(Step::Key("serviceAccount"));
                 self.extra_without_node(self.tree.node(id).claims.value, None, twin);
@@ -201,14 +200,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             }),
         };
         if !accepted {
-            self.path.push(Step::Key("selector"));
-            match self.tree.child(spec, "selector") {
-                Some(node) => self.deviation(node, &Deviation::Selector),
-                None => {
-                    self.report(spec, self.tree.node(spec).claims.value, None, &Deviation::Selector)
-                }
-            }
-            self.path.pop();
+            self.field_deviation(spec, "selector", &Deviation::Selector);
         }
     }
 
@@ -224,23 +216,24 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             (Some(_), None) => false,
         };
         if !accepted {
-            self.path.push(Step::Key("name"));
-            match self.tree.child(metadata, "name") {
-                Some(node) => self.deviation(node, &Deviation::GeneratedName),
-                None => {
-                    let rule = self.tree.node(metadata).claims.value;
-                    self.report(metadata, rule, None, &Deviation::GeneratedName);
-                }
-            }
-            self.path.pop();
+            self.field_deviation(metadata, "name", &Deviation::GeneratedName);
         }
+    }
+
+    /// A deviation of a field that the compiled tree may have no node for.
+    fn field_deviation(&mut self, parent: NodeId, key: &'static str, deviation: &Deviation<'_>) {
+        self.path.push(Step::Key(key));
+        match self.tree.child(parent, key) {
+            Some(node) => self.deviation(node, deviation),
+            None => self.report(parent, self.tree.node(parent).claims.value, None, deviation),
+        }
+        self.path.pop();
     }
 
     /// A Job that names no namespace has the request's.
     fn namespace_field(&mut self, id: NodeId, job: Option<&'j Node<'j>>) {
-        let absent = job.is_none_or(|j| j.value == Value::Null || j.as_str() == Some(""));
         match job {
-            Some(job) if !absent => self.value(id, job),
+            Some(job) if says_something(job) => self.value(id, job),
             _ => {
                 let namespace = Node::new(Value::String(self.namespace.into()));
                 if !self.takes(id, &namespace) {
@@ -257,15 +250,20 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         job: Option<&'j Node<'j>>,
         parent: &'j Node<'j>,
     ) -> bool {
-        let named = job.is_some_and(|j| j.as_str() != Some("") && j.value != Value::Null);
+        let named = job.is_some_and(says_something);
         match parent.get("serviceAccount") {
-            Some(twin) if !named && twin.as_str() != Some("") && twin.value != Value::Null => {
+            Some(twin) if !named && says_something(twin) => {
                 self.value(id, twin);
                 true
             }
             _ => false,
         }
     }
+}
+
+/// Neither null nor an empty string: what a string field must hold to be there.
+fn says_something(node: &Node<'_>) -> bool {
+    node.value != Value::Null && node.as_str() != Some("")
 }
 
 /// Null, or an empty list or map.

@@ -55,11 +55,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// An entry of a map or an item of a list that stands there.
     fn entry(&mut self, id: NodeId, job: &'j Node<'j>) {
         let node = self.tree.node(id);
-        if let Some(alternative) = node.alternative
-            && self.is_accepted(|walk| walk.value(alternative, job))
-        {
-            self.value(alternative, job);
-        } else {
+        if !self.takes_alternative(node, job) {
             self.value(id, job);
         }
     }

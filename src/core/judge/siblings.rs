@@ -72,7 +72,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             return;
         }
         let deviation = match (job, left_out) {
-            (Some(job), _) => Deviation::NotTheDefault { default: &in_template, found: job.kind() },
+            (Some(_), _) => Deviation::NotTheDefault { default: &in_template },
             (None, true) => Deviation::OtherDefault { template: &in_template, job: &in_job },
             (None, false) => {
                 Deviation::Missing { filled: node_of(&in_job).map(|n| n.to_json().to_string()) }

@@ -7,10 +7,10 @@ use crate::core::judge::explain::Deviation;
 use crate::core::judge::finding::{Finding, Findings, MAX_FINDINGS};
 use crate::core::judge::seen::Seen;
 use crate::core::kubernetes::absent::{is_absent, is_zero};
-use crate::core::kubernetes::api::{Api, FieldDefault, Kind};
+use crate::core::kubernetes::api::{Api, Field, FieldDefault, Kind};
 use crate::core::path::{self, Step};
 use crate::core::shape::Shape;
-use crate::core::shape::compiled::{Compiled, CompiledNode, NodeId, Want};
+use crate::core::shape::compiled::{Compiled, CompiledNode, Name, NodeId, Want};
 use crate::core::shape::rule::{Action, RuleId};
 use crate::core::tree::{Node, Number, Value};
 
@@ -99,36 +99,45 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         Findings { findings: self.findings, count: self.count, enforced: self.enforced }
     }
 
-    /// Whether something is accepted, tried in a walk that reports nothing.
-    pub(super) fn is_accepted(&self, try_it: impl FnOnce(&mut Walk<'s, 'j>)) -> bool {
+    /// What a walk that reports nothing fixes of the variables, if it accepts what it tries.
+    fn tried(&self, try_it: impl FnOnce(&mut Walk<'s, 'j>)) -> Option<Bindings> {
         let mut walk = Walk {
+            job: self.job,
             identity: self.identity,
             quiet: true,
             ..Walk::new(self.shape, &EMPTY_MAP, self.namespace)
         };
-        walk.job = self.job;
         try_it(&mut walk);
-        walk.count == 0
+        (walk.count == 0).then_some(walk.bindings)
     }
 
-    /// Whether the value `node` is accepted at `id`; for a node of another life than the Job's.
-    pub(super) fn accepts(&self, id: NodeId, node: &Node<'_>) -> bool {
-        let mut walk = Walk::new(self.shape, node, self.namespace);
-        walk.quiet = true;
+    /// The same for a value of another life than the Job's: one that the server would fill in.
+    fn tried_value(&self, id: NodeId, node: &Node<'_>) -> Option<Bindings> {
+        let mut walk = Walk { quiet: true, ..Walk::new(self.shape, node, self.namespace) };
         walk.value(id, node);
-        walk.count == 0
+        (walk.count == 0).then_some(walk.bindings)
     }
 
-    /// Whether a value that the server would fill in is accepted at `id`; the variables that it
-    /// fixes are noted.
+    /// Whether something is accepted, tried in a walk that reports nothing.
+    pub(super) fn is_accepted(&self, try_it: impl FnOnce(&mut Walk<'s, 'j>)) -> bool {
+        self.tried(try_it).is_some()
+    }
+
+    /// Whether a value that the server would fill in is accepted at `id`.
+    pub(super) fn accepts(&self, id: NodeId, filled: &Node<'_>) -> bool {
+        self.tried_value(id, filled).is_some()
+    }
+
+    /// The same, and the variables that it fixes are noted.
     pub(super) fn takes(&mut self, id: NodeId, filled: &Node<'_>) -> bool {
-        let mut walk = Walk::new(self.shape, filled, self.namespace);
-        walk.quiet = true;
-        walk.value(id, filled);
-        let accepted = walk.count == 0;
-        if accepted {
-            self.bindings.extend(walk.bindings);
-        }
+        let tried = self.tried_value(id, filled);
+        self.note(tried)
+    }
+
+    /// Notes what was accepted; whether it was.
+    fn note(&mut self, tried: Option<Bindings>) -> bool {
+        let accepted = tried.is_some();
+        self.bindings.extend(tried.unwrap_or_default());
         accepted
     }
 
@@ -187,7 +196,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             return;
         }
         let job = job.filter(|job| !is_as_good_as_absent(self.api, node, job));
-        if node.alternative.is_some_and(|alternative| self.takes_alternative(alternative, job)) {
+        if job.is_some_and(|job| self.takes_alternative(node, job)) {
             return;
         }
         if let FieldDefault::Sibling(rule) = node.default {
@@ -200,14 +209,11 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         }
     }
 
-    /// Tries another subtree that the shape accepts here, and takes it if it fits.
-    fn takes_alternative(&mut self, alternative: NodeId, job: Option<&'j Node<'j>>) -> bool {
-        let Some(job) = job else { return false };
-        let fits = self.is_accepted(|walk| walk.value(alternative, job));
-        if fits {
-            self.value(alternative, job);
-        }
-        fits
+    /// Takes another subtree that the shape accepts here, if the Job has that.
+    pub(super) fn takes_alternative(&mut self, node: &CompiledNode, job: &'j Node<'j>) -> bool {
+        let Some(alternative) = node.alternative else { return false };
+        let tried = self.tried(|walk| walk.value(alternative, job));
+        self.note(tried)
     }
 
     /// A field of the template that the Job leaves out.
@@ -268,12 +274,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     pub(super) fn extra(&mut self, id: NodeId, job: &Node<'_>) {
         let node = self.tree.node(id);
         let rule = match (&node.name, node.kind) {
-            (crate::core::shape::compiled::Name::Key(_), Kind::List(_) | Kind::Map(_)) => {
-                node.claims.list
-            }
-            (crate::core::shape::compiled::Name::Key(_), _) if !self.is_in_map(node) => {
-                node.claims.value
-            }
+            (Name::Key(_), Kind::List(_) | Kind::Map(_)) => node.claims.list,
+            (Name::Key(_), _) if !self.is_in_map(node) => node.claims.value,
             _ => node.claims.entry,
         };
         let means_absent = self.means_absent(node, job);
@@ -286,23 +288,18 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 
     fn means_absent(&self, node: &CompiledNode, job: &Node<'_>) -> bool {
-        let crate::core::shape::compiled::Name::Key(key) = &node.name else { return false };
-        let field = self.api.field(self.tree.node(node.parent).kind, key);
-        field
-            .and_then(|f| f.means_absent.as_ref())
-            .is_some_and(|json| Node::from_json(json).value == job.value)
+        let Name::Key(key) = &node.name else { return false };
+        means_absent(self.api.field(self.tree.node(node.parent).kind, key), job)
     }
 
     /// Something that the template does not have, where the compiled tree has no node either.
     pub(super) fn extra_without_node(
         &mut self,
         rule: RuleId,
-        field: Option<&'static crate::core::kubernetes::api::Field>,
+        field: Option<&'static Field>,
         job: &Node<'_>,
     ) {
-        let means_absent = field
-            .and_then(|f| f.means_absent.as_ref())
-            .is_some_and(|json| Node::from_json(json).value == job.value);
+        let means_absent = means_absent(field, job);
         self.report_without_node(rule, &Deviation::Extra { means_absent });
     }
 
@@ -388,6 +385,13 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             template_at,
         });
     }
+}
+
+/// Whether a value only spells out what its absence means too.
+fn means_absent(field: Option<&Field>, job: &Node<'_>) -> bool {
+    field
+        .and_then(|f| f.means_absent.as_ref())
+        .is_some_and(|json| Node::from_json(json).value == job.value)
 }
 
 /// Where `key` stands among the children, looked for from `next` on: the API server keeps one

@@ -84,12 +84,6 @@ impl Quantity {
         self
     }
 
-    /// Whether this is the number zero.
-    #[must_use]
-    pub fn is_zero(&self) -> bool {
-        self.digits.is_empty()
-    }
-
     /// Rounds away from zero to a multiple of 10^`power`.
     fn round_up(&mut self, power: i64) {
         if self.exponent >= power || self.digits.is_empty() {

@@ -50,6 +50,15 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// The words a shape may use.
+    pub const WORDS: [&'static str; 2] = ["CREATE", "UPDATE"];
+
+    /// The operation a word names; case counts.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Operation> {
+        [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == word)
+    }
+
     /// The word in a shape and in an AdmissionReview.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -230,13 +239,13 @@ fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec
     }
     let mut operations = vec![];
     for (word, at) in fields.texts("operations") {
-        match [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == word) {
+        match Operation::from_word(word) {
             Some(operation) if operations.contains(&operation) => {
                 fields.mistake(at, format!("operation `{word}` is named twice"));
             }
             Some(operation) => operations.push(operation),
             None => {
-                let help = suggestion(word, &["CREATE", "UPDATE"]);
+                let help = suggestion(word, &Operation::WORDS);
                 fields
                     .mistakes()
                     .push(Mistake::new(at, format!("no operation `{word}`")).help(help));

@@ -253,7 +253,7 @@ fn judge_object(
     let metadata = job.get("metadata");
     judged.name = metadata.map(|m| text_of(m, "name")).unwrap_or_default();
     let own = metadata.map(|m| text_of(m, "namespace")).filter(|n| !n.is_empty());
-    judged.namespace = match (reviewed.or(own.clone()), namespace) {
+    judged.namespace = match (reviewed.or(own), namespace) {
         (Some(found), _) => found,
         (None, Some(given)) => given.to_owned(),
         (None, None) => String::new(),
@@ -262,9 +262,7 @@ fn judge_object(
         judged.verdict.reason = Some("it names no namespace: say which with -n".to_owned());
         return Ok(judged);
     }
-    let operation =
-        [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == operation);
-    let Some(operation) = operation else {
+    let Some(operation) = Operation::from_word(&operation) else {
         judged.verdict.reason = Some("jobshape judges CREATE and UPDATE only".to_owned());
         return Ok(judged);
     };

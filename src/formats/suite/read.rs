@@ -167,11 +167,10 @@ fn read_case(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Case> {
     let operation = match fields.text("operation") {
         None => Operation::Create,
         Some(word) => {
-            let found =
-                [Operation::Create, Operation::Update].into_iter().find(|o| o.word() == word);
+            let found = Operation::from_word(word);
             if found.is_none() {
                 let at = fields.key_at("operation");
-                let help = suggestion(word, &["CREATE", "UPDATE"]);
+                let help = suggestion(word, &Operation::WORDS);
                 fields
                     .mistakes()
                     .push(Mistake::new(at, format!("no operation `{word}`")).help(help));
