@@ -9,6 +9,7 @@ pub mod lists;
 pub mod raise;
 pub mod seen;
 pub mod siblings;
+pub mod update;
 pub mod values;
 pub mod verdict;
 pub mod walk;

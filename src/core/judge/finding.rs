@@ -37,4 +37,6 @@ pub struct Findings {
     pub count: usize,
     /// How many of them are decided by Enforce.
     pub enforced: usize,
+    /// How many more an update leaves as they were: they are not among the others.
+    pub old: usize,
 }

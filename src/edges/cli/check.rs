@@ -267,7 +267,7 @@ fn judge_object(
         return Ok(judged);
     };
     let request =
-        Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job };
+        Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job, old: None };
     judged.verdict = shapes.judge(&request);
     let mut places = Places::of(source, &object);
     judged.offsets = judged
@@ -313,5 +313,6 @@ fn undecided(reason: String) -> Verdict {
         shape: None,
         findings: Findings::default(),
         reason: Some(reason),
+        start: None,
     }
 }

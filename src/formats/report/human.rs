@@ -5,7 +5,7 @@ use crate::core::judge::VerdictKind;
 use crate::core::path::cut;
 use crate::core::shape::rule::Action;
 use crate::formats::report::judged::{JudgedJob, Summary};
-use crate::formats::report::refusal::place_and_message;
+use crate::formats::report::refusal::{notes, place_and_message};
 use crate::formats::report::snippet::{Mark, Severity, Style, report};
 use crate::formats::text::Source;
 
@@ -47,6 +47,9 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
         ));
         text.push('\n');
     }
+    for note in notes(&job.verdict) {
+        text.push_str(&format!("{note}\n\n"));
+    }
     let hidden = job.verdict.findings.count - job.verdict.findings.findings.len();
     if hidden > 0 {
         text.push_str(&format!("and {hidden} more findings in {}\n\n", job.source));
@@ -74,6 +77,7 @@ fn line(job: &JudgedJob) -> String {
         (count, _) => format!(", {count} findings"),
     };
     let verdict = match job.verdict.kind {
+        VerdictKind::Allow if job.verdict.shape.is_none() => format!("admitted{reason}"),
         VerdictKind::Allow => format!("admitted by {by}{findings}"),
         VerdictKind::Deny => format!("refused by {by}{findings}{reason}"),
         VerdictKind::Error => format!("could not be judged{reason}"),

@@ -11,6 +11,8 @@ use crate::core::shape::rule::Action;
 const MAX_LINES: usize = 20;
 /// Longest text, in bytes.
 const MAX_TEXT: usize = 4096;
+/// Longest that the count of the others and the notes together are, in bytes.
+const LAST_LINES: usize = 256;
 /// Longest warning, in characters: the API server cuts longer ones once there are many.
 const MAX_WARNING: usize = 256;
 
@@ -51,7 +53,29 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
         "{speaker} refused this {kind}: {count} finding{}",
         if count == 1 { "" } else { "s" }
     );
-    lines(head, count, enforced.into_iter().map(|f| format!("- {}", finding_line(shape, f))))
+    let mut text =
+        lines(head, count, enforced.into_iter().map(|f| format!("- {}", finding_line(shape, f))));
+    for note in notes(verdict) {
+        text.push('\n');
+        text.push_str(&note);
+    }
+    text
+}
+
+/// How an update was judged, where that is not plain from its findings: sentences.
+#[must_use]
+pub fn notes(verdict: &Verdict) -> Vec<String> {
+    let started = verdict.start.map(|start| {
+        format!("The update lets Pods start ({}), so the whole Job is judged as a new one.", start.describe())
+    });
+    let old = match verdict.findings.old {
+        0 => None,
+        1 => Some("One more finding is as it was before the update, and does not count.".to_owned()),
+        old => Some(format!(
+            "{old} more findings are as they were before the update, and do not count."
+        )),
+    };
+    started.into_iter().chain(old).collect()
 }
 
 /// The findings of one action, one a line.
@@ -96,8 +120,8 @@ fn lines(head: String, count: usize, lines: impl Iterator<Item = String>) -> Str
     let mut text = head;
     let mut shown = 0;
     for line in lines.take(MAX_LINES) {
-        // Room for the last line is kept.
-        if text.len() + line.len() > MAX_TEXT - 32 {
+        // Room for the last lines is kept.
+        if text.len() + line.len() > MAX_TEXT - LAST_LINES {
             break;
         }
         text.push('\n');
