@@ -79,7 +79,7 @@ async fn a_real_server_says_of_every_case_what_the_offline_test_says() {
     }
     print(&tables);
     let compared: usize = tables.iter().map(|table| table.cases).sum();
-    assert!(compared > 300, "only {compared} cases are committed");
+    assert!(compared > 250, "only {compared} cases are committed");
     assert!(
         mismatches.is_empty(),
         "{} of {compared} cases differ between offline and server:\n\n{}",
