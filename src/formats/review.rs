@@ -141,9 +141,8 @@ fn decide(
     }
     let old = OnceCell::new();
     let read_old = || {
-        let old = old.get_or_init(|| {
-            read(incoming.old_object?.get(), Skip::Job, Duplicates::Keep).ok()
-        });
+        let old =
+            old.get_or_init(|| read(incoming.old_object?.get(), Skip::Job, Duplicates::Keep).ok());
         old.as_ref()
     };
     let request = |object| {

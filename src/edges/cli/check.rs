@@ -266,8 +266,13 @@ fn judge_object(
         judged.verdict.reason = Some("jobshape judges CREATE and UPDATE only".to_owned());
         return Ok(judged);
     };
-    let request =
-        Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job, old: None };
+    let request = Request {
+        kind: &judged.kind,
+        namespace: &judged.namespace,
+        operation,
+        object: job,
+        old: None,
+    };
     judged.verdict = shapes.judge(&request);
     let mut places = Places::of(source, &object);
     judged.offsets = judged

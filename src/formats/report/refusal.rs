@@ -66,11 +66,16 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
 #[must_use]
 pub fn notes(verdict: &Verdict) -> Vec<String> {
     let started = verdict.start.map(|start| {
-        format!("The update lets Pods start ({}), so the whole Job is judged as a new one.", start.describe())
+        format!(
+            "The update lets Pods start ({}), so the whole Job is judged as a new one.",
+            start.describe()
+        )
     });
     let old = match verdict.findings.old {
         0 => None,
-        1 => Some("One more finding is as it was before the update, and does not count.".to_owned()),
+        1 => {
+            Some("One more finding is as it was before the update, and does not count.".to_owned())
+        }
         old => Some(format!(
             "{old} more findings are as they were before the update, and do not count."
         )),
