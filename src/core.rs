@@ -1,6 +1,7 @@
 //! The core floor: shapes, the meaning of a Job, and the judgement. Pure: bytes are already a
 //! [`tree`], and a decision is a value.
 
+pub mod changes;
 pub mod judge;
 pub mod kubernetes;
 pub mod mistake;

@@ -33,6 +33,8 @@ use variable::Variables;
 /// A loaded shape: everything a decision needs, nothing that could still fail.
 #[derive(Debug, Clone)]
 pub struct Shape {
+    /// What the API server is taken to mean by a Job.
+    pub api: &'static Api,
     /// `metadata.name`.
     pub name: String,
     /// SHA-256 of the canonical JSON of `spec` with its templates inlined, in hexadecimal.
@@ -60,6 +62,18 @@ impl Shape {
     /// # Errors
     /// Every mistake that can be seen, not only the first.
     pub fn load(root: &Node<'_>, templates: &[Node<'_>]) -> Result<Shape, Vec<Mistake>> {
+        Shape::load_for(Api::get(), root, templates)
+    }
+
+    /// The same by another table of the Job API than the one that is compiled in.
+    ///
+    /// # Errors
+    /// As [`Shape::load`].
+    pub fn load_for(
+        api: &'static Api,
+        root: &Node<'_>,
+        templates: &[Node<'_>],
+    ) -> Result<Shape, Vec<Mistake>> {
         let mut mistakes = vec![];
         let Some(mut document) = Document::read(root, &mut mistakes) else { return Err(mistakes) };
         let (source, template) = match (templates.first(), document.templates.first()) {
@@ -72,7 +86,7 @@ impl Shape {
         let template = job_rules::canonical_template(template);
         let mut variables = std::mem::take(&mut document.variables);
         let mut compiler = Compiler {
-            api: Api::get(),
+            api,
             variables: &mut variables,
             literals: &document.literals,
             source,
@@ -108,6 +122,7 @@ impl Shape {
             return Err(mistakes);
         }
         let shape = Shape {
+            api,
             digest: digest::of(root, &as_written),
             name: document.name,
             namespaces: document.namespaces,
@@ -138,8 +153,7 @@ impl Shape {
     /// makes it.
     fn check_itself(&self, source: usize) -> Result<(), Vec<Mistake>> {
         let filled = self.fill(&[]).map_err(|m| vec![m])?;
-        let api = Api::get();
-        let stored = with_defaults(api, api.job(), &filled);
+        let stored = with_defaults(self.api, self.api.job(), &filled);
         let namespace = self.namespaces.first().map_or("", String::as_str);
         for (job, what) in
             [(filled, "its own template"), (stored, "what the server makes of its own template")]

@@ -6,14 +6,33 @@ use std::process::Command;
 
 use super::Failure;
 
-/// The Kubernetes release that the committed Go module builds.
+/// The Kubernetes releases that the committed Go modules build.
+pub const VERSIONS: [&str; 4] = ["1.34.4", "1.35.4", "1.36.3", "1.37.2"];
+
+/// The one that the tests run against unless they say otherwise.
 pub const VERSION: &str = "1.36.3";
 
 /// Finds binaries by name: in the folder that `KUBEBUILDER_ASSETS` names, else in ours, else they
 /// are built there, with the progress on standard error.
 pub fn find<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], Failure> {
-    let ours = here().join("bin").join(VERSION);
     let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
+    find_in(VERSION, assets, names)
+}
+
+/// The kube-apiserver of a release, built if it is missing.
+pub fn apiserver(version: &str) -> Result<PathBuf, Failure> {
+    if version == VERSION {
+        return find(["kube-apiserver"]).map(|[path]| path);
+    }
+    find_in(version, None, ["kube-apiserver"]).map(|[path]| path)
+}
+
+fn find_in<const N: usize>(
+    version: &str,
+    assets: Option<PathBuf>,
+    names: [&str; N],
+) -> Result<[PathBuf; N], Failure> {
+    let ours = here().join("bin").join(version);
     if let Some(folder) = assets.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Failure::new(format!(
             "KUBEBUILDER_ASSETS names {}, which is no folder.",
@@ -27,7 +46,7 @@ pub fn find<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], Failure> {
         paths.find(|path| path.is_file())
     };
     if names.iter().any(|name| locate(name).is_none()) {
-        build(&ours, &names)?;
+        build(version, &ours, &names)?;
     }
     let found: Vec<PathBuf> = names.iter().filter_map(|name| locate(name)).collect();
     found.try_into().map_err(|_| {
@@ -37,12 +56,13 @@ pub fn find<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], Failure> {
     })
 }
 
-fn build(ours: &Path, names: &[&str]) -> Result<(), Failure> {
+fn build(version: &str, ours: &Path, names: &[&str]) -> Result<(), Failure> {
     std::fs::create_dir_all(ours).map_err(Failure::during(format!("making {}", ours.display())))?;
     // A second test run that starts meanwhile waits here instead of compiling the same again.
     let lock = File::create(ours.join(".lock")).map_err(Failure::during("creating .lock"))?;
     lock.lock().map_err(Failure::during("waiting for another build of the API server"))?;
     let status = Command::new(here().join("build.sh"))
+        .args(["--minor", minor(version)])
         .args(names)
         .status()
         .map_err(Failure::during("running tests/apiserver/build.sh"))?;
@@ -52,6 +72,11 @@ fn build(ours: &Path, names: &[&str]) -> Result<(), Failure> {
     Err(Failure::new(
         "There is no API server to test against; tests/apiserver/build.sh said why, above.",
     ))
+}
+
+/// `1.36` of `1.36.3`.
+pub fn minor(version: &str) -> &str {
+    version.trim_start_matches('v').rsplit_once('.').map_or(version, |(minor, _)| minor)
 }
 
 fn here() -> PathBuf {

@@ -3,12 +3,22 @@
 # script. No container engine is needed, only Go. A binary that is there already, in that folder or
 # in the one that KUBEBUILDER_ASSETS names, is not built again.
 #
-#   build.sh            everything
-#   build.sh NAME...    only these: etcd, kube-apiserver, kube-controller-manager, kubectl
+#   build.sh                     everything, of the release that the tests ordinarily run against
+#   build.sh NAME...             only these: etcd, kube-apiserver, kube-controller-manager, kubectl
+#   build.sh --minor 1.37 NAME   of another release: kube-apiserver alone, the rest serves them all
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-module=$here/v1.36
+minor=1.36
+if [ "${1:-}" = --minor ]; then
+    minor=$2
+    shift 2
+fi
+module=$here/v$minor
+if [ ! -f "$module/go.mod" ]; then
+    echo "build.sh: no module builds Kubernetes $minor here" >&2
+    exit 2
+fi
 # go.mod is the one place that says which release this is.
 version=$(awk '$1 == "k8s.io/kubernetes" { print substr($2, 2) }' "$module/go.mod")
 bin=$here/bin/$version
@@ -78,7 +88,7 @@ done
 
 missing=
 for name in "$@"; do
-    if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ -x "$KUBEBUILDER_ASSETS/$name" ]; then
+    if [ -n "${KUBEBUILDER_ASSETS:-}" ] && [ "$minor" = 1.36 ] && [ -x "$KUBEBUILDER_ASSETS/$name" ]; then
         say "  $name: from KUBEBUILDER_ASSETS, $KUBEBUILDER_ASSETS"
     elif [ -x "$bin/$name" ]; then
         say "  $name: already there"

@@ -22,6 +22,8 @@ pub struct Options {
     /// Identities with a token of their own, besides the administrator. Everybody else is
     /// impersonated.
     pub identities: Vec<Identity>,
+    /// The Kubernetes release of its API server.
+    pub version: &'static str,
     /// Whether Jobs get Pods, CronJobs get Jobs, and deleted things go away.
     pub controllers: bool,
     /// Further arguments of kube-apiserver, such as an audit log.
@@ -30,7 +32,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { identities: Vec::new(), controllers: true, apiserver_arguments: Vec::new() }
+        Options {
+            identities: Vec::new(),
+            version: binaries::VERSION,
+            controllers: true,
+            apiserver_arguments: Vec::new(),
+        }
     }
 }
 
@@ -49,7 +56,8 @@ pub struct ControlPlane {
 impl ControlPlane {
     /// Starts one and waits until it is ready. Builds what is missing first.
     pub async fn start(options: &Options) -> Result<Self, Failure> {
-        let [etcd, apiserver] = binaries::find(["etcd", "kube-apiserver"])?;
+        let [etcd] = binaries::find(["etcd"])?;
+        let apiserver = binaries::apiserver(options.version)?;
         let manager = match options.controllers {
             true => Some(binaries::find(["kube-controller-manager"])?),
             false => None,

@@ -84,7 +84,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     #[must_use]
     pub fn new(shape: &'s Shape, job: &'j Node<'j>, namespace: &'j str) -> Self {
         Walk {
-            api: Api::get(),
+            api: shape.api,
             shape,
             tree: &shape.tree,
             job,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::core::kubernetes::api::{Api, Kind};
+use crate::core::kubernetes::api::Kind;
 use crate::core::kubernetes::keys::item_key;
 use crate::core::mistake::{Mistake, suggestion};
 use crate::core::shape::Shape;
@@ -74,7 +74,7 @@ impl Filler<'_> {
     }
 
     fn node(&self, node: &Node<'static>, id: NodeId) -> Node<'static> {
-        let api = Api::get();
+        let api = self.shape.api;
         let tree = &self.shape.tree;
         let compiled = tree.node(id);
         let value = match (&compiled.want, &node.value) {
