@@ -7,7 +7,7 @@ mod cases;
 mod comparison;
 mod governed;
 mod life;
-mod refusal;
+pub mod refusal;
 mod stored;
 mod updates;
 pub mod webhook;

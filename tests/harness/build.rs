@@ -4,16 +4,22 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::apiserver::VERSION;
+use crate::apiserver::{VERSION, VERSIONS, minor};
 
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/apiserver");
 
 #[test]
-fn the_go_module_builds_the_version_that_the_harness_looks_for() {
-    let minor = VERSION.rsplit_once('.').unwrap().0;
-    let module = std::fs::read_to_string(format!("{HERE}/v{minor}/go.mod")).unwrap();
-    let requires = format!("k8s.io/kubernetes v{VERSION} ");
-    assert!(module.lines().any(|line| format!("{} ", line.trim()).starts_with(&requires)));
+fn the_go_modules_build_the_versions_that_the_harness_looks_for() {
+    assert!(VERSIONS.contains(&VERSION));
+    for version in VERSIONS {
+        let module = std::fs::read_to_string(format!("{HERE}/v{}/go.mod", minor(version))).unwrap();
+        let requires = format!("k8s.io/kubernetes v{version} ");
+        let line = |line: &str| {
+            let line = line.trim().trim_start_matches("require ");
+            format!("{line} ").starts_with(&requires)
+        };
+        assert!(module.lines().any(line), "{version}");
+    }
 }
 
 /// Runs a copy of the script where nothing is built yet and no Go is in the path.

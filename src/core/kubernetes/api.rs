@@ -7,13 +7,17 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+mod parse;
+
+use parse::Unknown;
+
 /// The generated part: type, field, value, list kind, versions.
 const FIELDS: &str = include_str!("data/fields.tsv");
 /// The hand-written part: kind, subject, value, source.
 const MEANING: &str = include_str!("data/meaning.tsv");
 
-/// The Kubernetes version whose API this table describes.
-pub const VERSION: &str = "1.36";
+/// The Kubernetes releases whose API this table describes, and that are tested.
+pub const VERSIONS: [&str; 4] = ["1.34", "1.35", "1.36", "1.37"];
 
 /// Index of a struct type in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,6 +91,10 @@ pub struct Field {
     pub expands: bool,
     /// JSON that means the same as absent to whoever reads the field, but is stored.
     pub means_absent: Option<serde_json::Value>,
+    /// The releases that know the field.
+    pub versions: Vec<&'static str>,
+    /// Those of them that take it out of every Job, because its feature gate is off by default.
+    pub gated: Vec<&'static str>,
 }
 
 /// What the server fills in for an absent field.
@@ -119,7 +127,8 @@ impl Api {
         static API: OnceLock<Api> = OnceLock::new();
         #[expect(clippy::expect_used, reason = "the data is compiled in and a test reads it")]
         API.get_or_init(|| {
-            Api::parse(FIELDS, MEANING).expect("the compiled-in table of the Job API")
+            let api = parse::parse(FIELDS, MEANING, Unknown::Refused);
+            api.expect("the compiled-in table of the Job API")
         })
     }
 
@@ -158,115 +167,38 @@ impl Api {
         })
     }
 
-    fn parse(fields: &'static str, meaning: &'static str) -> Result<Api, String> {
-        let mut api =
-            Api { structs: vec![], lists: vec![], by_name: HashMap::new(), server_owned: vec![] };
-        let rows: Vec<Vec<&str>> = rows(fields).collect();
-        for row in &rows {
-            let [name, ..] = row[..] else { continue };
-            if !api.by_name.contains_key(name) {
-                let id = u16::try_from(api.structs.len()).map_err(|_| "too many types")?;
-                api.by_name.insert(name, TypeId(id));
-                api.structs.push(StructType { name, fields: vec![] });
-            }
+    /// The table of a server that says itself which fields it has, in the form of `fields.tsv`;
+    /// what is known about them beside that is added.
+    ///
+    /// # Errors
+    /// What of the text cannot be read.
+    pub fn of_server(fields: &'static str) -> Result<Api, String> {
+        parse::parse(fields, MEANING, Unknown::PassedOver)
+    }
+
+    /// The compiled-in table as it would be without the default of one field: what a server knows
+    /// better that is newer than this program.
+    ///
+    /// # Errors
+    /// A field that does not exist or has no default.
+    pub fn without_default(owner: &str, name: &str) -> Result<Api, String> {
+        let mut api = parse::parse(FIELDS, MEANING, Unknown::Refused)?;
+        let id = *api.by_name.get(owner).ok_or_else(|| format!("no type `{owner}`"))?;
+        let fields = &mut api.structs[usize::from(id.0)].fields;
+        let field = fields.iter_mut().find(|f| f.name == name);
+        let field = field.ok_or_else(|| format!("no field `{owner}.{name}`"))?;
+        if matches!(field.default, FieldDefault::None) {
+            return Err(format!("`{owner}.{name}` has no default"));
         }
-        for row in &rows {
-            let [owner, name, value, list, ..] = row[..] else {
-                return Err(format!("a row of five columns, not {row:?}"));
-            };
-            let kind = api.kind(value, list)?;
-            let id = api.by_name[owner];
-            api.structs[usize::from(id.0)].fields.push(Field {
-                name,
-                kind,
-                pointer: false,
-                default: FieldDefault::None,
-                expands: false,
-                means_absent: None,
-            });
-        }
-        for structure in &mut api.structs {
-            structure.fields.sort_by_key(|f| f.name);
-        }
-        for row in rows_of_meaning(meaning) {
-            api.add_meaning(row?)?;
-        }
+        field.default = FieldDefault::None;
         Ok(api)
     }
+}
 
-    fn kind(&mut self, value: &'static str, list: &'static str) -> Result<Kind, String> {
-        if let Some(item) = value.strip_prefix('[').and_then(|v| v.strip_suffix(']')) {
-            let item = self.kind(item, "-")?;
-            let keys = match list.split_once(':') {
-                Some(("map", keys)) => keys.split(',').collect(),
-                _ => vec![],
-            };
-            return Ok(Kind::List(self.add_list(item, keys)?));
-        }
-        if let Some(item) = value.strip_prefix('{').and_then(|v| v.strip_suffix('}')) {
-            let item = self.kind(item, "-")?;
-            return Ok(Kind::Map(self.add_list(item, vec![])?));
-        }
-        Ok(match value {
-            "string" | "time" | "bytes" => Kind::String,
-            "boolean" => Kind::Boolean,
-            "integer" => Kind::Integer,
-            "quantity" => Kind::Quantity { rounded: true },
-            "int-or-string" => Kind::IntOrString,
-            "any" | "number" => Kind::Unknown,
-            name => {
-                Kind::Struct(*self.by_name.get(name).ok_or_else(|| format!("no type `{name}`"))?)
-            }
-        })
-    }
-
-    fn add_list(&mut self, item: Kind, keys: Vec<&'static str>) -> Result<ListId, String> {
-        let id = u16::try_from(self.lists.len()).map_err(|_| "too many lists")?;
-        self.lists.push(ListType { item, keys, ordered: false, ordered_by_expansion: false });
-        Ok(ListId(id))
-    }
-
-    fn add_meaning(&mut self, row: [&'static str; 3]) -> Result<(), String> {
-        let [kind, subject, value] = row;
-        if kind == "server-owned" {
-            self.server_owned.push(subject);
-            return Ok(());
-        }
-        let (owner, name) = subject.split_once('.').ok_or("a subject is Type.field")?;
-        let id = *self.by_name.get(owner).ok_or_else(|| format!("no type `{owner}`"))?;
-        let lists = &mut self.lists;
-        let structure = &mut self.structs[usize::from(id.0)];
-        let field = structure
-            .fields
-            .iter_mut()
-            .find(|f| f.name == name)
-            .ok_or_else(|| format!("no field `{subject}`"))?;
-        let json = || serde_json::from_str(value).map_err(|e| format!("`{subject}`: {e}"));
-        let list = match field.kind {
-            Kind::List(id) => Some(&mut lists[usize::from(id.0)]),
-            _ => None,
-        };
-        match kind {
-            "pointer" => field.pointer = true,
-            "default" => field.default = FieldDefault::Fixed(json()?),
-            "sibling" => field.default = FieldDefault::Sibling(value.parse()?),
-            "exact" => field.kind = Kind::Quantity { rounded: false },
-            "means" => field.means_absent = Some(json()?),
-            "expands" => {
-                field.expands = true;
-            }
-            "keys" | "ordered" => {
-                let list = list.ok_or_else(|| format!("`{subject}` is no list"))?;
-                if kind == "keys" {
-                    list.keys = value.split(',').collect();
-                    list.ordered_by_expansion = subject == "Container.env";
-                } else {
-                    list.ordered = true;
-                }
-            }
-            other => return Err(format!("no kind of row `{other}`")),
-        }
-        Ok(())
+impl Field {
+    /// The tested releases in which no Job has this field: they do not know it, or take it out.
+    pub fn dropped_by(&self) -> impl Iterator<Item = &'static str> {
+        VERSIONS.into_iter().filter(|v| !self.versions.contains(v) || self.gated.contains(v))
     }
 }
 
@@ -286,24 +218,13 @@ impl ListType {
     }
 }
 
-fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
-    text.lines().filter(|l| !l.starts_with('#') && !l.is_empty()).map(|l| l.split('\t').collect())
-}
-
-fn rows_of_meaning(text: &'static str) -> impl Iterator<Item = Result<[&'static str; 3], String>> {
-    rows(text).map(|row| match row[..] {
-        [kind, subject, value, source] if !source.is_empty() => Ok([kind, subject, value]),
-        _ => Err(format!("a row of kind, subject, value and source, not {row:?}")),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_compiled_in_table_can_be_read() {
-        let api = Api::parse(FIELDS, MEANING).expect("reads");
+        let api = parse::parse(FIELDS, MEANING, Unknown::Refused).expect("reads");
         let Kind::Struct(job) = api.job() else { panic!("a Job is a struct") };
         let spec = api.structure(job).field("spec").expect("spec");
         assert!(api.field(spec.kind, "backoffLimit").expect("backoffLimit").pointer);
@@ -319,8 +240,14 @@ mod tests {
 
     #[test]
     fn a_row_about_a_field_that_is_not_there_is_an_error() {
-        assert!(Api::parse(FIELDS, "pointer\tJobSpec.paralelism\t-\tx\n").is_err());
-        assert!(Api::parse(FIELDS, "pointer\tJobSpec.parallelism\t-\n").is_err());
-        assert!(Api::parse(FIELDS, "default\tJobSpec.suspend\tno\tx\n").is_err());
+        assert!(
+            parse::parse(FIELDS, "pointer\tJobSpec.paralelism\t-\tx\n", Unknown::Refused).is_err()
+        );
+        assert!(
+            parse::parse(FIELDS, "pointer\tJobSpec.parallelism\t-\n", Unknown::Refused).is_err()
+        );
+        assert!(
+            parse::parse(FIELDS, "default\tJobSpec.suspend\tno\tx\n", Unknown::Refused).is_err()
+        );
     }
 }

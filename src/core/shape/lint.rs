@@ -1,6 +1,6 @@
 //! What a shape leaves open: variable, optional and unpinned places, and warnings about it.
 
-use crate::core::kubernetes::api::Kind;
+use crate::core::kubernetes::api::{Kind, VERSIONS};
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{CompiledNode, Name, NodeId, Want};
 use crate::core::shape::rule::{Action, RuleId};
@@ -213,15 +213,30 @@ impl Shape {
                     ),
                 ));
             }
-            if node.kind == Kind::Unknown
-                && self.tree.node(node.parent).kind != Kind::Unknown
-                && !matches!(node.want, Want::Nothing)
-            {
+            let parent = self.tree.node(node.parent).kind;
+            if matches!(node.want, Want::Nothing) || !matches!(parent, Kind::Struct(_)) {
+                continue;
+            }
+            let Some(field) = self.api.field(parent, key) else {
                 warnings.push((
                     u32::MAX,
                     format!(
-                        "the Job API of {} has no {}: a server that drops the field admits no Job of this template",
-                        crate::core::kubernetes::api::VERSION,
+                        "Kubernetes {} to {} have no {}: where the server drops it, no Job equals this template",
+                        VERSIONS[0],
+                        VERSIONS[VERSIONS.len() - 1],
+                        self.tree.path(id)
+                    ),
+                ));
+                continue;
+            };
+            let dropped: Vec<&str> =
+                if node.filled { vec![] } else { field.dropped_by().collect() };
+            if !dropped.is_empty() {
+                warnings.push((
+                    u32::MAX,
+                    format!(
+                        "Kubernetes {} takes {} out of every Job, unless a feature gate is set: no Job equals this template there",
+                        dropped.join(", "),
                         self.tree.path(id)
                     ),
                 ));

@@ -1,0 +1,256 @@
+//! One base, changed in every way, against one server.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use jobshape::core::changes::{Change, Random, combinations, single};
+use jobshape::core::judge::{Shapes, judge_one};
+use jobshape::core::kubernetes::api::Api;
+use jobshape::core::shape::Shape;
+use jobshape::core::tree::Node;
+use serde_json::Value;
+
+use super::bases::Base;
+use super::coverage::Coverage;
+use super::normal::{difference, normal};
+use super::number;
+use super::table::Measured;
+use crate::apiserver::{Accepted, Cluster, Identity, Method, Probe, Refusal, Session};
+use crate::both_ways::refusal::Spoken;
+use crate::both_ways::webhook::{changed, configuration, serve};
+
+/// How many requests are under way at once.
+const CLIENTS: usize = 24;
+
+/// How many changes are tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Amount {
+    /// Of single places; all of them if nothing is said.
+    pub single: Option<usize>,
+    /// Of several.
+    pub combined: usize,
+}
+
+/// A change that the server accepts, and whether it stores something else then.
+struct Taken {
+    change: Change,
+    job: Value,
+    combined: bool,
+    effective: bool,
+    /// Where the stored forms differ, for a failure.
+    difference: String,
+}
+
+/// Measures one base.
+pub async fn measure(
+    cluster: &Cluster,
+    api: &'static Api,
+    base: &Base,
+    amount: Amount,
+    coverage: &mut Coverage,
+) -> Measured {
+    let namespace = match base.namespace {
+        Some(name) => cluster.exact_namespace(name).await.unwrap(),
+        None => cluster.namespace("matrix").await.unwrap(),
+    };
+    let session = cluster.session(&Identity::Admin).await.unwrap();
+    let path = format!("{}?dryRun=All", namespace.path("batch/v1", "jobs"));
+    let sending = Sending { session, path };
+    let shape = (base.shape)(&namespace.name);
+
+    // What the server makes of it, when nobody is asked.
+    let stored = sending.send(&base.job).await;
+    let stored = normal(&stored.unwrap_or_else(|r| panic!("{}: {r}", base.name)).object);
+    let seed = u64::try_from(number("JOBSHAPE_SEED").unwrap_or(1)).unwrap();
+    let mut random = Random::new(seed);
+    let mut all = single(api, &base.job);
+    all.extend(base.more.iter().map(|(at, value)| Change::at(at, Some(value.clone()))));
+    let candidates = all.len();
+    if let Some(count) = amount.single {
+        all = sample(all, count, &mut random);
+    }
+    let mut taken = learn(&sending, base, &stored, all, false, coverage, api).await;
+    let sent_singles = candidates.min(amount.single.unwrap_or(candidates));
+    // Of changes that are accepted alone: of others hardly any two are.
+    let accepted: Vec<Change> = taken.iter().map(|taken| taken.change.clone()).collect();
+    let together = combinations(&accepted, &mut random, amount.combined);
+    let sent_combined = together.len();
+    taken.extend(learn(&sending, base, &stored, together, true, coverage, api).await);
+
+    // The same once more, and now the webhook is asked.
+    let webhook = serve(cluster, Shapes::new(vec![shape.clone()]).unwrap());
+    let tampered = changed(base.job.clone(), "/spec/template/spec/hostPID", true.into());
+    let probe = Probe { identity: &Identity::Admin, namespace: &namespace.name, job: &tampered };
+    let configuration = configuration(&webhook);
+    let installed = cluster.install_webhook(&configuration, &[&namespace], &probe).await.unwrap();
+    sending.send(&base.job).await.unwrap_or_else(|r| panic!("{} itself: {r}", base.name));
+    let tally = Mutex::new(Measured {
+        version: cluster.version().await.unwrap(),
+        base: base.name,
+        candidates,
+        sent: sent_singles,
+        combinations: sent_combined,
+        ..Measured::default()
+    });
+    for_each(&taken, async |taken| {
+        let answer = sending.send(&taken.job).await;
+        let seen = Seen { shape: &shape, namespace: &namespace.name, api, base };
+        seen.count(taken, answer, &mut tally.lock().unwrap());
+    })
+    .await;
+    drop(installed);
+    let mut tally = tally.into_inner().unwrap();
+    if amount.single.is_none() {
+        let unused = base.exceptions.iter().filter(|(place, _)| !tally.exceptions.contains(*place));
+        tally.wrong.extend(unused.map(|(place, _)| format!("nothing was admitted at {place}")));
+    }
+    tally
+}
+
+struct Sending {
+    session: Session,
+    path: String,
+}
+
+impl Sending {
+    async fn send(&self, job: &Value) -> Result<Accepted, Refusal> {
+        self.session.submit(Method::POST, &self.path, job).await
+    }
+}
+
+/// A sample that is the same for the same numbers.
+fn sample(mut all: Vec<Change>, count: usize, random: &mut Random) -> Vec<Change> {
+    let count = count.min(all.len());
+    for index in 0..count {
+        let other = index + random.below(all.len() - index);
+        all.swap(index, other);
+    }
+    all.truncate(count);
+    all
+}
+
+/// Which of the changes the server accepts, and which of those have an effect.
+async fn learn(
+    sending: &Sending,
+    base: &Base,
+    stored: &Value,
+    changes: Vec<Change>,
+    combined: bool,
+    coverage: &mut Coverage,
+    api: &Api,
+) -> Vec<Taken> {
+    let taken = Mutex::new(vec![]);
+    for_each(&changes, async |change| {
+        let job = change.apply(&base.job);
+        match sending.send(&job).await {
+            Ok(accepted) => {
+                let found = normal(&accepted.object);
+                let effective = found != *stored;
+                let difference = if effective { difference(stored, &found) } else { String::new() };
+                let change = change.clone();
+                taken.lock().unwrap().push(Taken { change, job, combined, effective, difference });
+            }
+            Err(refusal) => assert!(refusal.code != 429 && refusal.code != 401, "{refusal}"),
+        }
+    })
+    .await;
+    let mut taken = taken.into_inner().unwrap();
+    // In the order of the changes, whoever answered first.
+    taken.sort_by_key(|taken| taken.change.describe());
+    if !combined {
+        taken.iter().for_each(|taken| coverage.add(api, &taken.change, &base.job));
+    }
+    taken
+}
+
+/// What there is to compare an answer with.
+struct Seen<'a> {
+    shape: &'a Shape,
+    namespace: &'a str,
+    api: &'a Api,
+    base: &'a Base,
+}
+
+impl Seen<'_> {
+    fn count(&self, taken: &Taken, answer: Result<Accepted, Refusal>, tally: &mut Measured) {
+        let online = match answer {
+            Ok(_) => true,
+            Err(refusal) => match Spoken::read(&refusal, self.shape) {
+                Ok(_) => false,
+                Err(why) => {
+                    tally.wrong.insert(format!("{}: {why}", taken.change.describe()));
+                    return;
+                }
+            },
+        };
+        let judged = judge_one(self.shape, &Node::from_json(&taken.job), self.namespace);
+        let offline = judged.count == 0;
+        let (effective, ineffective) = if taken.combined {
+            (&mut tally.combined_effective, &mut tally.combined_ineffective)
+        } else {
+            (&mut tally.effective, &mut tally.ineffective)
+        };
+        *(if taken.effective { effective } else { ineffective }) += 1;
+        let exception = self.exception(&taken.change);
+        match (taken.effective, online) {
+            (true, true) => match exception {
+                Some(place) => {
+                    tally.admitted_exceptions += 1;
+                    tally.exceptions.insert(place);
+                }
+                None => tally.admitted(&taken.change, &taken.difference),
+            },
+            (false, false) => tally.refused(&taken.change, &judged),
+            (true, false) | (false, true) => {}
+        }
+        if online != offline {
+            // What the server takes out before anybody is asked stands in the file all the same.
+            let dropped = online && !taken.effective && self.holds_dropped(&taken.change);
+            if dropped {
+                tally.only_offline += 1;
+            } else {
+                let words = |admitted| if admitted { "admitted" } else { "refused" };
+                tally.wrong.insert(format!(
+                    "{}: {} offline, {} online",
+                    taken.change.describe(),
+                    words(offline),
+                    words(online)
+                ));
+            }
+        }
+    }
+
+    /// The exception that all places of a change are within.
+    fn exception(&self, change: &Change) -> Option<&'static str> {
+        let place = |place: &str| {
+            self.base.exceptions.iter().map(|(at, _)| *at).find(|at| place.starts_with(at))
+        };
+        change.places().map(place).collect::<Option<Vec<_>>>()?.into_iter().next()
+    }
+
+    /// Whether a change writes something that the server takes out, or that it writes itself: what
+    /// a client says the uid is, and kind and version, which the path says too.
+    fn holds_dropped(&self, change: &Change) -> bool {
+        let job = change.apply(&self.base.job);
+        change.places().any(|place| {
+            matches!(place, "/apiVersion" | "/kind" | "/metadata/uid")
+                || super::coverage::gated_within(self.api, &job, place)
+        })
+    }
+}
+
+/// Does something for each, several at once.
+async fn for_each<T>(all: &[T], work: impl AsyncFn(&T)) {
+    let next = AtomicUsize::new(0);
+    let worker = || async {
+        while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(one).await;
+        }
+    };
+    let mut workers: Vec<_> = (0..CLIENTS).map(|_| Box::pin(worker())).collect();
+    std::future::poll_fn(|context| {
+        workers.retain_mut(|worker| worker.as_mut().poll(context).is_pending());
+        if workers.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+}
