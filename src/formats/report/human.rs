@@ -3,20 +3,31 @@
 
 use crate::core::judge::VerdictKind;
 use crate::core::path::cut;
-use crate::core::shape::rule::Action;
+use crate::core::shape::Shape;
+use crate::core::shape::rule::{Action, RuleId};
 use crate::formats::report::judged::{JudgedJob, Summary};
-use crate::formats::report::refusal::place_and_message;
-use crate::formats::report::snippet::{Mark, Severity, Style, report};
+use crate::formats::report::refusal::{advice, place_and_message};
+use crate::formats::report::snippet::{Below, Mark, Severity, Style, report};
 use crate::formats::text::Source;
 
 /// The whole output.
 #[must_use]
 pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
     let mut text = String::new();
+    let mut refused_by: Vec<&Shape> = vec![];
     for job in jobs {
         findings(job, sources, style, &mut text);
         text.push_str(&line(job));
         text.push('\n');
+        if let Some(shape) = &job.verdict.shape
+            && job.verdict.findings.enforced > 0
+            && !refused_by.iter().any(|known| known.name == shape.name)
+        {
+            refused_by.push(shape);
+        }
+    }
+    for shape in refused_by {
+        text.push_str(&format!("{}: {}\n", shape.name, advice(shape)));
     }
     text.push_str(&counts(&Summary::of(jobs)));
     text.push('\n');
@@ -26,6 +37,7 @@ pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
 fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String) {
     let Some(source) = sources.get(job.text) else { return };
     let Some(shape) = &job.verdict.shape else { return };
+    let mut heard: Vec<RuleId> = vec![];
     for (finding, offset) in job.verdict.findings.findings.iter().zip(&job.offsets) {
         let severity = match finding.action {
             Action::Enforce => Severity::Error,
@@ -37,12 +49,17 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
         let marks: Vec<Mark<'_>> =
             offset.iter().map(|at| Mark { source, at: *at, label }).collect();
         let title = place_and_message(shape, finding);
+        // Once a rule and Job: the same sentence below each of many findings would hide them.
+        let rule = shape.rule(finding.rule);
+        let note = rule.message.as_deref().filter(|_| !heard.contains(&finding.rule));
+        heard.push(finding.rule);
+        let below = Below { help: finding.help.as_deref(), note };
         text.push_str(&report(
             severity,
-            Some(&shape.rule(finding.rule).name),
+            Some(&rule.name),
             &title,
             &marks,
-            None,
+            below,
             style,
         ));
         text.push('\n');

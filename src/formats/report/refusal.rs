@@ -5,12 +5,14 @@
 
 use crate::core::judge::{Finding, Verdict};
 use crate::core::shape::Shape;
-use crate::core::shape::rule::Action;
+use crate::core::shape::rule::{Action, RuleId};
 
 /// Most findings in one text.
 const MAX_LINES: usize = 20;
 /// Longest text, in bytes.
 const MAX_TEXT: usize = 4096;
+/// Longest last line, in bytes: two names of at most 65 characters and the words around them.
+const MAX_ADVICE: usize = 512;
 /// Longest warning, in characters: the API server cuts longer ones once there are many.
 const MAX_WARNING: usize = 256;
 
@@ -18,6 +20,43 @@ const MAX_WARNING: usize = 256;
 #[must_use]
 pub fn finding_line(shape: &Shape, finding: &Finding) -> String {
     format!("{} {}", shape.rule(finding.rule).name, place_and_message(shape, finding))
+}
+
+/// What the shape's author wrote for whoever meets a rule, behind the first finding of each rule.
+#[derive(Default)]
+struct Said(Vec<RuleId>);
+
+impl Said {
+    /// ` (the rule's message)`, the first time.
+    fn once(&mut self, shape: &Shape, rule: RuleId) -> String {
+        match &shape.rule(rule).message {
+            Some(message) if !self.0.contains(&rule) => {
+                self.0.push(rule);
+                format!(" ({})", message.trim_end_matches('.'))
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// The same with its rule's message, unless that was said before.
+fn lines_of<'f>(
+    shape: &'f Shape,
+    findings: impl Iterator<Item = &'f Finding> + 'f,
+) -> impl Iterator<Item = String> + 'f {
+    let mut said = Said::default();
+    findings.map(move |finding| {
+        format!("{}{}", finding_line(shape, finding), said.once(shape, finding.rule))
+    })
+}
+
+/// What to do about any finding, for somebody who never heard of shapes.
+#[must_use]
+pub fn advice(shape: &Shape) -> String {
+    format!(
+        "A Job here must equal {} in everything but its variables: change the Job, or have the template changed.",
+        shape.template_name()
+    )
 }
 
 /// `PATH: text`, for formats that show the rule in a way of their own.
@@ -51,7 +90,14 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
         "{speaker} refused this {kind}: {count} finding{}",
         if count == 1 { "" } else { "s" }
     );
-    lines(head, count, enforced.into_iter().map(|f| format!("- {}", finding_line(shape, f))))
+    let mut text = lines(
+        head,
+        count,
+        lines_of(shape, enforced.into_iter()).map(|line| format!("- {line}")),
+    );
+    text.push('\n');
+    text.push_str(&advice(shape));
+    text
 }
 
 /// The findings of one action, one a line.
@@ -61,7 +107,7 @@ pub fn findings_of(verdict: &Verdict, action: Action) -> Option<String> {
     let of_action: Vec<&Finding> =
         verdict.findings.findings.iter().filter(|f| f.action == action).collect();
     let count = of_action.len();
-    let mut of_action = of_action.into_iter().map(|f| finding_line(shape, f));
+    let mut of_action = lines_of(shape, of_action.into_iter());
     let first = of_action.next()?;
     Some(lines(first, count - 1, of_action))
 }
@@ -72,13 +118,9 @@ pub fn warnings(verdict: &Verdict) -> Vec<String> {
     let Some(shape) = &verdict.shape else { return vec![] };
     let mut warnings: Vec<String> = vec![];
     let mut total = 0;
-    for finding in verdict.findings.findings.iter().filter(|f| f.action == Action::Warn) {
-        let text = format!(
-            "jobshape: {} ({}): {}",
-            shape.name,
-            shape.short_digest(),
-            finding_line(shape, finding)
-        );
+    let warned = verdict.findings.findings.iter().filter(|f| f.action == Action::Warn);
+    for line in lines_of(shape, warned) {
+        let text = format!("jobshape: {} ({}): {line}", shape.name, shape.short_digest());
         let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_WARNING).collect();
         total += text.len();
         if total > MAX_TEXT || warnings.len() == MAX_LINES {
@@ -96,8 +138,8 @@ fn lines(head: String, count: usize, lines: impl Iterator<Item = String>) -> Str
     let mut text = head;
     let mut shown = 0;
     for line in lines.take(MAX_LINES) {
-        // Room for the last line is kept.
-        if text.len() + line.len() > MAX_TEXT - 32 {
+        // Room for the last lines is kept.
+        if text.len() + line.len() > MAX_TEXT - MAX_ADVICE {
             break;
         }
         text.push('\n');
