@@ -2,7 +2,10 @@
 //! is what the dispatcher gets, rule by rule and place by place.
 
 mod actions;
+mod asked;
 mod cases;
+mod comparison;
 mod governed;
 mod refusal;
+mod stored;
 pub mod webhook;

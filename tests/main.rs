@@ -7,6 +7,7 @@ mod boundary;
 mod cli;
 mod differential;
 mod harness;
+mod messages;
 mod reviews;
 mod serve;
 mod tables;

@@ -80,6 +80,7 @@ fn admit(_: &Shapes, _: Entrance, body: &[u8]) -> Answer {
         shape: Some("worker".to_owned()),
         digest: None,
         findings: 0,
+        old_findings: 0,
         rules: Vec::new(),
         reason: None,
     };

@@ -10,6 +10,7 @@ pub mod misspelled;
 pub mod raise;
 pub mod seen;
 pub mod siblings;
+pub mod update;
 pub mod values;
 pub mod verdict;
 pub mod walk;

@@ -7,7 +7,7 @@ use crate::edges::{files, shapes};
 use crate::formats::documents::documents;
 use crate::formats::report::snippet::{Style, mistake};
 use crate::formats::substitute::Substitution;
-use crate::formats::suite::{Base, KIND, Suite};
+use crate::formats::suite::{Files, KIND, Suite};
 use crate::formats::text::Source;
 
 /// A test file with everything it needs.
@@ -18,8 +18,8 @@ pub struct LoadedSuite {
     pub suite: Suite,
     /// Its shapes.
     pub shapes: Vec<Shape>,
-    /// Its base, if that is a file.
-    pub base: Option<serde_json::Value>,
+    /// The Jobs in files that it names.
+    pub files: Files,
 }
 
 /// Every test file below these paths.
@@ -99,20 +99,22 @@ fn complete(
             return None;
         }
     };
-    let base = match &suite.base {
-        Base::Fill(_) => None,
-        Base::File(file, at) => match read_base(&files::beside(&source.name, file)) {
-            Ok(json) => Some(json),
+    let mut jobs = Files::new();
+    for (file, at) in suite.files() {
+        match read_job(&files::beside(&source.name, file)) {
+            Ok(json) => {
+                jobs.insert(file.to_owned(), json);
+            }
             Err(message) => {
-                reports.push(mistake(&[source], &Mistake::new(*at, message), style));
+                reports.push(mistake(&[source], &Mistake::new(at, message), style));
                 return None;
             }
-        },
-    };
-    Some(LoadedSuite { source: source.clone(), suite, shapes, base })
+        }
+    }
+    Some(LoadedSuite { source: source.clone(), suite, shapes, files: jobs })
 }
 
-fn read_base(name: &str) -> Result<serde_json::Value, String> {
+fn read_job(name: &str) -> Result<serde_json::Value, String> {
     let source = files::read(name)?;
     let mut found = documents(&source.text);
     match (found.next(), found.next()) {
@@ -120,7 +122,7 @@ fn read_base(name: &str) -> Result<serde_json::Value, String> {
         (Some(Err(mistake)), _) => Err(format!("{name}: {mistake}")),
         (None, _) => Err(format!("{name}: the file is empty")),
         (Some(Ok(_)), Some(_)) => {
-            Err(format!("{name}: the base is one Job, and the file holds several"))
+            Err(format!("{name}: one Job is wanted, and the file holds several"))
         }
     }
 }

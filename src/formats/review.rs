@@ -4,8 +4,10 @@
 //! is a failed call to the API server, and its text is lost. What cannot be decided is refused at
 //! the enforce entrance and recorded as would-deny at the audit one.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
+use crate::core::judge::update::Old;
 use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
 use crate::core::path::cut;
 use crate::core::shape::document::Operation;
@@ -16,6 +18,7 @@ use crate::formats::report::refusal;
 
 pub mod envelope;
 pub mod one_pass;
+mod taken_away;
 
 use envelope::{Envelope, Incoming, Response, Status};
 
@@ -66,6 +69,8 @@ pub struct Record {
     pub digest: Option<String>,
     /// How many findings there are.
     pub findings: usize,
+    /// How many more an update left as they were.
+    pub old_findings: usize,
     /// Rule, action and path of each described finding.
     pub rules: Vec<(String, &'static str, String)>,
     /// Why it could not be decided, or why nothing governs it.
@@ -134,19 +139,33 @@ fn decide(
     if incoming.namespace.is_empty() {
         return Err("the request names no namespace".to_owned());
     }
-    let judge = |object: &Node<'_>| {
-        shapes.judge(&Request { kind, namespace: &incoming.namespace, operation, object })
+    let old = OnceCell::new();
+    let read_old = || {
+        let old =
+            old.get_or_init(|| read(incoming.old_object?.get(), Skip::Job, Duplicates::Keep).ok());
+        old.as_ref()
+    };
+    let request = |object| {
+        let old = Some(Old::new(&read_old));
+        Request { kind, namespace: &incoming.namespace, operation, object, old }
     };
     if let Some(object) = object {
-        return Ok(judge(object));
+        return Ok(shapes.judge(&request(object)));
     }
     let Some(object) = incoming.object else { return Err("the request has no object".to_owned()) };
+    // Before anything else that could refuse: not even an object that nobody can read, in a
+    // namespace that nobody governs, may be kept from being deleted.
+    if operation == Operation::Update
+        && incoming.old_object.is_some_and(|old| taken_away::only_removes(old, object))
+    {
+        return Ok(Verdict::only_removes());
+    }
     if !is_wanted(shapes, incoming) {
-        return Ok(judge(&Node::new(Value::Null)));
+        return Ok(shapes.judge(&request(&Node::new(Value::Null))));
     }
     let object = read(object.get(), Skip::Job, Duplicates::Keep)
         .map_err(|m| format!("the object cannot be read: {m}"))?;
-    Ok(judge(&object))
+    Ok(shapes.judge(&request(&object)))
 }
 
 fn answer_verdict(
@@ -155,7 +174,8 @@ fn answer_verdict(
     incoming: &Incoming<'_>,
     verdict: &Verdict,
 ) -> Answer {
-    let unnamed = shapes.of_namespace(&incoming.namespace).is_none();
+    let unnamed = verdict.kind == VerdictKind::Ungoverned
+        && shapes.of_namespace(&incoming.namespace).is_none();
     let refused = match verdict.kind {
         VerdictKind::Deny => true,
         VerdictKind::Allow => false,
@@ -181,6 +201,9 @@ fn answer_verdict(
     if let Some(text) = refusal::findings_of(verdict, Action::Audit) {
         annotations.insert("audit-findings", text);
     }
+    if verdict.findings.old > 0 {
+        annotations.insert("old-findings", verdict.findings.old.to_string());
+    }
     if unnamed && !refused {
         annotations.insert("would-deny", message.clone());
     }
@@ -202,6 +225,7 @@ fn answer_verdict(
         shape: verdict.shape.as_ref().map(|s| s.name.clone()),
         digest: verdict.shape.as_ref().map(|s| s.short_digest().to_owned()),
         findings: verdict.findings.count,
+        old_findings: verdict.findings.old,
         reason: verdict.reason.clone(),
         ..Record::default()
     };

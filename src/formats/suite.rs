@@ -3,10 +3,11 @@
 //! A case that cannot be built is an error, never a pass: a patch that replaces what is not there,
 //! a rule that does not exist, a change that changes nothing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::core::judge::{Finding, Shapes, VerdictKind};
+use crate::core::judge::update::Old;
+use crate::core::judge::{Finding, Request, Shapes, VerdictKind};
 use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
@@ -77,8 +78,43 @@ pub struct Case {
     pub message: Option<String>,
     /// Create or update.
     pub operation: Operation,
+    /// What an update replaces, if that is not the base.
+    pub old: Option<Change>,
+    /// What the server does with the Job before it could ask a webhook.
+    pub server: Option<Server>,
+    /// A text that the server's refusal or warning holds then.
+    pub server_reason: Option<String>,
     /// Rules keep the actions they have; otherwise every rule is judged as Enforce.
     pub as_written: bool,
+}
+
+/// What the API server does with a Job of its own accord, so that no webhook sees it as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Server {
+    /// It refuses it.
+    Invalid,
+    /// It takes the difference out of it.
+    Drops,
+}
+
+impl Server {
+    /// The words of a test file.
+    pub const WORDS: [&'static str; 2] = ["invalid", "drops"];
+
+    /// The word in a test file and in every output.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Server::Invalid => "invalid",
+            Server::Drops => "drops",
+        }
+    }
+
+    /// What a word names.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Server> {
+        [Server::Invalid, Server::Drops].into_iter().find(|s| s.word() == word)
+    }
 }
 
 /// How a case makes its Job: a start, then a patch, then a merge.
@@ -95,25 +131,46 @@ pub struct Change {
 /// What a case starts from.
 #[derive(Debug)]
 pub enum Start {
-    /// The base.
-    Base,
+    /// The base; in an update, what it replaces.
+    Given,
+    /// A file.
+    File(String, u32),
     /// Another Job.
     Object(serde_json::Value),
     /// The template filled with these values.
     Values(Vec<(String, String)>),
 }
 
+/// The Jobs in files that a suite names, by the name it gives them.
+pub type Files = BTreeMap<String, serde_json::Value>;
+
 /// A suite with its shapes and base: cases can be built and judged.
 pub struct Ready<'s> {
     suite: &'s Suite,
+    files: &'s Files,
     base: serde_json::Value,
     first: Arc<Shape>,
     enforced: Shapes,
     as_written: Shapes,
 }
 
+impl Suite {
+    /// The files with Jobs that it names, and where it does.
+    pub fn files(&self) -> impl Iterator<Item = (&str, u32)> {
+        let base = match &self.base {
+            Base::File(name, at) => Some((name.as_str(), *at)),
+            Base::Fill(_) => None,
+        };
+        let starts = self.cases.iter().filter_map(|case| match &case.old.as_ref()?.start {
+            Start::File(name, at) => Some((name.as_str(), *at)),
+            _ => None,
+        });
+        base.into_iter().chain(starts)
+    }
+}
+
 impl<'s> Ready<'s> {
-    /// A suite with its loaded shapes; `file` is the base, if the suite names one.
+    /// A suite with its loaded shapes and the Jobs in [`Suite::files`].
     ///
     /// # Errors
     /// Mistakes in the suite: a rule that no shape has, a value that no variable is, shapes that
@@ -121,7 +178,7 @@ impl<'s> Ready<'s> {
     pub fn new(
         suite: &'s Suite,
         shapes: &[Shape],
-        file: Option<serde_json::Value>,
+        files: &'s Files,
     ) -> Result<Ready<'s>, Vec<Mistake>> {
         let mut mistakes = vec![];
         let names: HashSet<&str> =
@@ -153,13 +210,12 @@ impl<'s> Ready<'s> {
         let Some(first) = as_written.all().first().cloned() else {
             return Err(vec![Mistake::nowhere("a test file needs a shape")]);
         };
-        let base = match (&suite.base, file) {
-            (Base::File(..), Some(json)) => json,
-            (Base::File(_, at), None) => {
-                mistakes.push(Mistake::new(*at, "the base was not read"));
-                serde_json::Value::Null
-            }
-            (Base::Fill(values), _) => {
+        let base = match &suite.base {
+            Base::File(name, at) => match files.get(name) {
+                Some(json) => json.clone(),
+                None => return Err(vec![Mistake::new(*at, "the base was not read")]),
+            },
+            Base::Fill(values) => {
                 let pairs = values.iter().map(|(name, value, _)| (name.as_str(), value.as_str()));
                 let filled = first.settings(pairs).and_then(|settings| first.fill(&settings));
                 filled.map(|n| n.to_json()).map_err(|m| {
@@ -169,7 +225,7 @@ impl<'s> Ready<'s> {
             }
         };
         if mistakes.is_empty() {
-            Ok(Ready { suite, base, first, enforced, as_written })
+            Ok(Ready { suite, files, base, first, enforced, as_written })
         } else {
             Err(mistakes)
         }
@@ -178,44 +234,66 @@ impl<'s> Ready<'s> {
     /// Case 0: the base itself is admitted, and without findings.
     #[must_use]
     pub fn base(&self) -> Built {
-        self.built(self.base.clone(), Operation::Create)
+        self.built(self.base.clone(), None)
     }
 
-    /// Builds the Job of a case.
+    /// Builds the Job of a case, and for an update what it replaces.
     ///
     /// # Errors
     /// Why it cannot be built, in a sentence.
     pub fn build(&self, case: &Case) -> Result<Built, String> {
-        let mut job = match &case.change.start {
-            Start::Base => self.base.clone(),
+        let old = match case.operation {
+            Operation::Create => None,
+            Operation::Update => Some(match &case.old {
+                Some(change) => {
+                    self.make(change, &self.base).map_err(|error| format!("in `old`: {error}"))?
+                }
+                None => self.base.clone(),
+            }),
+        };
+        let given = old.as_ref().unwrap_or(&self.base);
+        let job = self.make(&case.change, given)?;
+        if job == *given && case.expect == VerdictKind::Deny {
+            return Err("the case changes nothing, so it cannot be refused".to_owned());
+        }
+        Ok(self.built(job, old))
+    }
+
+    fn make(
+        &self,
+        change: &Change,
+        given: &serde_json::Value,
+    ) -> Result<serde_json::Value, String> {
+        let mut job = match &change.start {
+            Start::Given => given.clone(),
             Start::Object(object) => object.clone(),
+            Start::File(name, _) => {
+                self.files.get(name).cloned().ok_or_else(|| format!("`{name}` was not read"))?
+            }
             Start::Values(values) => {
                 let pairs = values.iter().map(|(name, value)| (name.as_str(), value.as_str()));
                 let settings = self.first.settings(pairs).map_err(|m| m.to_string())?;
                 self.first.fill(&settings).map_err(|m| m.to_string())?.to_json()
             }
         };
-        if let Some(patch) = &case.change.patch {
+        if let Some(patch) = &change.patch {
             json_patch::patch(&mut job, patch)
                 .map_err(|error| format!("the patch cannot be applied: {error}"))?;
         }
-        if let Some(merge) = &case.change.merge {
+        if let Some(merge) = &change.merge {
             json_patch::merge(&mut job, merge);
         }
-        if job == self.base && case.expect == VerdictKind::Deny {
-            return Err("the case changes nothing, so it cannot be refused".to_owned());
-        }
-        Ok(self.built(job, case.operation))
+        Ok(job)
     }
 
-    fn built(&self, job: serde_json::Value, operation: Operation) -> Built {
+    fn built(&self, job: serde_json::Value, old: Option<serde_json::Value>) -> Built {
         let named = job.pointer("/metadata/namespace").and_then(serde_json::Value::as_str);
         let namespace = named
             .or(self.suite.request.namespace.as_deref())
             .or(self.first.namespaces.first().map(String::as_str))
             .unwrap_or_default()
             .to_owned();
-        Built { job, namespace, operation }
+        Built { job, namespace, old }
     }
 
     /// Judges a built case as the server would.
@@ -224,13 +302,15 @@ impl<'s> Ready<'s> {
         let shapes = if as_written { &self.as_written } else { &self.enforced };
         let tree = Node::from_json(&built.job);
         let kind = tree.get("kind").and_then(Node::as_str).unwrap_or_default().to_owned();
-        let request = crate::core::judge::Request {
+        let old = built.old.as_ref().map(Node::from_json);
+        let read_old = || old.as_ref();
+        Outcome::of(&shapes.judge(&Request {
             kind: &kind,
             namespace: &built.namespace,
-            operation: built.operation,
+            operation: built.operation(),
             object: &tree,
-        };
-        Outcome::of(&shapes.judge(&request))
+            old: Some(Old::new(&read_old)),
+        }))
     }
 
     /// The shapes, every rule as Enforce.

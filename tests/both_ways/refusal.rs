@@ -13,6 +13,8 @@ pub struct Spoken {
     pub reason: String,
     /// How many findings are not shown.
     pub more: usize,
+    /// How an update was judged.
+    pub notes: Vec<String>,
 }
 
 impl Spoken {
@@ -29,13 +31,15 @@ impl Spoken {
         if (refusal.code, refusal.reason.as_str()) != (403, "Forbidden") {
             return Err(format!("refused as {} {}", refusal.code, refusal.reason));
         }
-        let mut spoken = Spoken { findings: vec![], reason: reason.to_owned(), more: 0 };
+        let mut spoken =
+            Spoken { findings: vec![], reason: reason.to_owned(), more: 0, notes: vec![] };
         for line in lines {
             let finding = line.strip_prefix("- ").and_then(|line| line.split_once(' '));
             let more = line.strip_prefix("and ").and_then(|line| line.strip_suffix(" more"));
             match (finding, more.and_then(|number| number.parse().ok())) {
                 (Some((rule, rest)), _) => spoken.findings.push((rule.to_owned(), rest.to_owned())),
                 (None, Some(number)) => spoken.more = number,
+                (None, None) if line.ends_with('.') => spoken.notes.push(line.to_owned()),
                 (None, None) => return Err(format!("what is this line: {line}")),
             }
         }

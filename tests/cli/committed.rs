@@ -52,7 +52,7 @@ fn every_case_of_every_test_file_passes() {
         let loaded = suites::load(&[folder], None, Style::Plain)
             .unwrap_or_else(|r| panic!("{}", r.concat()));
         for one in &loaded {
-            let ready = Ready::new(&one.suite, &one.shapes, one.base.clone()).unwrap();
+            let ready = Ready::new(&one.suite, &one.shapes, &one.files).unwrap();
             let about_base = complaints_about_base(&ready.judge(&ready.base(), false));
             failures.extend(about_base.into_iter().map(|c| format!("{}: {c}", one.source.name)));
             for case in &one.suite.cases {

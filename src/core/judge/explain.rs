@@ -23,6 +23,8 @@ pub struct Said {
     pub help: Option<String>,
     /// What the template has there, if that is one short thing.
     pub expected: Option<String>,
+    /// Where in the Job's string the difference is: line and column, from 1.
+    pub part: Option<(usize, usize)>,
 }
 
 impl Said {
@@ -167,10 +169,10 @@ impl Deviation<'_> {
             Deviation::Disagrees { variable, first } => {
                 variables::disagrees(shape, *variable, first)
             }
-            Deviation::Expansion => Said::new(
-                "a variable's value takes part in `$(…)`, which the kubelet would expand",
-            )
-            .help("leave `$(` out of the value"),
+            Deviation::Expansion => {
+                Said::new("a variable's value takes part in `$(…)`, which the kubelet would expand")
+                    .help("leave `$(` out of the value")
+            }
             _ => self.explain_generated(shape, id),
         };
         Said { expected, ..said }
@@ -254,10 +256,10 @@ fn missing(
 fn differs(shape: &Shape, id: NodeId, expected: Option<&str>) -> Said {
     let node = shape.tree.node(id);
     match expected {
-        Some(expected) if node.filled => Said::new(format!(
-            "the template leaves it out, and the server fills in {expected}"
-        ))
-        .help("take it out"),
+        Some(expected) if node.filled => {
+            Said::new(format!("the template leaves it out, and the server fills in {expected}"))
+                .help("take it out")
+        }
         Some(expected) => {
             Said::new(format!("the template has {expected} here")).help(write_it(shape, id))
         }
@@ -280,14 +282,12 @@ fn wrong_type(shape: &Shape, id: NodeId, found: &str) -> Said {
     let scalar = matches!(found, "an integer" | "a number" | "a boolean");
     let said = format!("{wanted} is expected here, not {found}");
     match &node.want {
-        Want::Pattern(_) if scalar => {
-            Said::new(format!("{said}: put it in quotes")).help(write_it(shape, id))
-        }
+        Want::Pattern(_) if scalar => Said::new(said).help("put it in quotes"),
         Want::Text(text) if scalar && wanted::needs_quotes(text) => {
-            Said::new(format!("{said}: put it in quotes")).help(write_it(shape, id))
+            Said::new(said).help("put it in quotes")
         }
         Want::Bool(_) | Want::Number(_) if found == "a string" => {
-            Said::new(format!("{said}: without quotes")).help(write_it(shape, id))
+            Said::new(said).help("leave the quotes out")
         }
         _ => Said::new(said).help(write_it(shape, id)),
     }

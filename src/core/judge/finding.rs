@@ -24,6 +24,8 @@ pub struct Finding {
     pub message: String,
     /// The fix, as an order without a full stop; never a value from the Job either.
     pub help: Option<String>,
+    /// Where in the Job's string the difference is: line and column, from 1.
+    pub part: Option<(usize, usize)>,
     /// Whether the Job lacks what the template has: `pointer` then names where it belongs.
     pub missing: bool,
     /// Whether the Job has what the template lacks.
@@ -41,4 +43,6 @@ pub struct Findings {
     pub count: usize,
     /// How many of them are decided by Enforce.
     pub enforced: usize,
+    /// How many more an update leaves as they were: they are not among the others.
+    pub old: usize,
 }

@@ -7,6 +7,9 @@ use crate::core::mistake::nearest;
 /// Most extra entries that are looked at: a person made one or two such mistakes, not hundreds.
 const MOST: usize = 20;
 
+/// Shortest name that is near anything, in bytes.
+const SHORTEST: usize = 3;
+
 /// Lets findings name each other that are probably one misspelled name.
 pub(super) fn name_each_other(findings: &mut [Finding]) {
     let extra: Vec<usize> = (0..findings.len()).filter(|i| findings[*i].extra).take(MOST).collect();
@@ -22,7 +25,8 @@ pub(super) fn name_each_other(findings: &mut [Finding]) {
         let Some(meant) = nearest_of(name, &beside) else { continue };
         let Some((_, index)) = beside.iter().find(|(name, _)| *name == meant) else { continue };
         let (index, name, meant) = (*index, name.to_owned(), meant.to_owned());
-        findings[extra].message = format!("not in the template: did you mean `{meant}`, which is missing?");
+        findings[extra].message =
+            format!("not in the template: did you mean `{meant}`, which is missing?");
         findings[extra].help = Some(format!("rename it to `{meant}`"));
         findings[index].message.push_str(&format!("; is it what you called `{name}`?"));
         findings[index].help = Some(format!("rename `{name}`"));
@@ -44,13 +48,10 @@ fn nearest_of<'n>(name: &str, missing: &[(&'n str, usize)]) -> Option<&'n str> {
 
 /// The name that `typed` was probably meant to be: a near one, or one that was written out
 /// (`environment` for `env`).
-pub(super) fn meant<'n>(
-    typed: &str,
-    names: impl Iterator<Item = &'n str> + Clone,
-) -> Option<&'n str> {
-    let begins = |name: &&str| {
-        name.len() >= 3 && typed.to_ascii_lowercase().starts_with(&name.to_ascii_lowercase())
-    };
+fn meant<'n>(typed: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    // One letter is near every other.
+    let names = names.filter(|name| name.len() >= SHORTEST && typed.len() >= SHORTEST);
+    let begins = |name: &&str| typed.to_ascii_lowercase().starts_with(&name.to_ascii_lowercase());
     nearest(typed, names.clone()).or_else(|| names.into_iter().find(begins))
 }
 

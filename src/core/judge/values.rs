@@ -114,7 +114,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 }
 
 /// The quantity that a value is; nothing but a string and a number can be one.
-fn quantity_of(kind: Kind, job: &Node<'_>) -> Option<Quantity> {
+pub(super) fn quantity_of(kind: Kind, job: &Node<'_>) -> Option<Quantity> {
     let quantity = match &job.value {
         Value::String(text) => Quantity::parse(text)?,
         Value::Number(Number::Int(int)) => Quantity::from_int(*int),

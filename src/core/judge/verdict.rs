@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::core::judge::finding::Findings;
 use crate::core::judge::judge_one;
+use crate::core::judge::update::{Old, Start, only_removes, ratchet};
 use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
 use crate::core::tree::Node;
@@ -27,6 +28,8 @@ pub struct Request<'j> {
     pub operation: Operation,
     /// The object.
     pub object: &'j Node<'j>,
+    /// What an UPDATE replaces; without it the object is judged like a new one.
+    pub old: Option<Old<'j>>,
 }
 
 /// What a request gets.
@@ -64,8 +67,25 @@ pub struct Verdict {
     pub shape: Option<Arc<Shape>>,
     /// What it found.
     pub findings: Findings,
-    /// Why it could not be decided, or why nothing governs it.
+    /// Why it could not be decided, why nothing governs it, or why it was decided without a look at
+    /// any shape.
     pub reason: Option<String>,
+    /// What in an UPDATE lets Pods start, so that it was judged like a new Job.
+    pub start: Option<Start>,
+}
+
+impl Verdict {
+    /// An update that at most takes finalizers and owner references away: no shape is asked.
+    #[must_use]
+    pub fn only_removes() -> Verdict {
+        Verdict {
+            kind: VerdictKind::Allow,
+            shape: None,
+            findings: Findings::default(),
+            reason: Some("it only takes finalizers or owner references away".to_owned()),
+            start: None,
+        }
+    }
 }
 
 impl Shapes {
@@ -113,6 +133,41 @@ impl Shapes {
     /// The verdict on a request.
     #[must_use]
     pub fn judge(&self, request: &Request<'_>) -> Verdict {
+        let verdict = self.judge_as_new(request);
+        let clean = verdict.kind == VerdictKind::Allow && verdict.findings.count == 0;
+        match request.old.filter(|_| request.operation == Operation::Update && !clean) {
+            // Most updates conform, and nobody looks at what they replace.
+            None => verdict,
+            Some(old) => match old.get() {
+                None => verdict,
+                Some(old) => self.judge_update(request, old, verdict),
+            },
+        }
+    }
+
+    /// The verdict on an update that would not pass as a new object without a finding.
+    fn judge_update(&self, request: &Request<'_>, old: &Node<'_>, whole: Verdict) -> Verdict {
+        if only_removes(old, request.object) {
+            return Verdict::only_removes();
+        }
+        match &whole.shape {
+            Some(shape) if whole.findings.count > 0 => {
+                let shape = Arc::clone(shape);
+                let update =
+                    ratchet(&shape, old, request.object, request.namespace, whole.findings);
+                Verdict {
+                    kind: kind_by(&update.findings),
+                    findings: update.findings,
+                    start: update.start,
+                    ..whole
+                }
+            }
+            _ => whole,
+        }
+    }
+
+    /// The verdict on the object, whatever it replaces.
+    fn judge_as_new(&self, request: &Request<'_>) -> Verdict {
         let Some(shape) = self.of_namespace(request.namespace) else {
             return Verdict {
                 kind: VerdictKind::Ungoverned,
@@ -122,6 +177,7 @@ impl Shapes {
                     "no shape governs namespace `{}`",
                     crate::core::path::cut(request.namespace)
                 )),
+                start: None,
             };
         };
         let found = |kind, findings, reason| Verdict {
@@ -129,6 +185,7 @@ impl Shapes {
             shape: Some(Arc::clone(shape)),
             findings,
             reason,
+            start: None,
         };
         if !shape.operations.contains(&request.operation) {
             let reason =
@@ -140,12 +197,15 @@ impl Shapes {
         }
         if request.kind == "CronJob" {
             let reason =
-                "it has a Job template only, so every CronJob in its namespaces is refused"
+                "it has a template for Jobs and none for CronJobs, so every CronJob in its namespaces is refused"
                     .to_owned();
             return found(VerdictKind::Deny, Findings::default(), Some(reason));
         }
         let findings = judge_one(shape, request.object, request.namespace);
-        let kind = if findings.enforced > 0 { VerdictKind::Deny } else { VerdictKind::Allow };
-        found(kind, findings, None)
+        found(kind_by(&findings), findings, None)
     }
+}
+
+fn kind_by(findings: &Findings) -> VerdictKind {
+    if findings.enforced > 0 { VerdictKind::Deny } else { VerdictKind::Allow }
 }

@@ -1,12 +1,15 @@
 //! The walk of the compiled template and the Job, together.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use crate::core::judge::bindings::Bindings;
 use crate::core::judge::explain::Deviation;
 use crate::core::judge::finding::{Finding, Findings, MAX_FINDINGS};
 use crate::core::judge::misspelled;
 use crate::core::judge::seen::Seen;
+use crate::core::judge::update::Before;
+use crate::core::judge::update::before::identity;
 use crate::core::kubernetes::absent::{is_absent, is_zero};
 use crate::core::kubernetes::api::{Api, Field, FieldDefault, Kind};
 use crate::core::path::{self, Step};
@@ -59,8 +62,22 @@ pub struct Walk<'s, 'j> {
     findings: Vec<Finding>,
     count: usize,
     enforced: usize,
-    /// Only count: something is tried, not reported.
-    quiet: bool,
+    old: usize,
+    what_for: WhatFor<'j>,
+}
+
+/// What becomes of the deviations.
+#[derive(Debug, Default)]
+enum WhatFor<'j> {
+    /// Findings.
+    #[default]
+    Report,
+    /// Findings of an update: those that the old object had are only counted.
+    Update(&'j Before<'j>),
+    /// The identities of an old object's deviations.
+    Collect(HashSet<u64>),
+    /// A count: something is tried.
+    Try,
 }
 
 impl<'s: 'j, 'j> Walk<'s, 'j> {
@@ -79,8 +96,27 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             findings: vec![],
             count: 0,
             enforced: 0,
-            quiet: false,
+            old: 0,
+            what_for: WhatFor::default(),
         }
+    }
+
+    /// Keeps the identities of all deviations and describes none.
+    pub(super) fn collect(&mut self) {
+        self.what_for = WhatFor::Collect(HashSet::new());
+    }
+
+    /// The identities that were kept.
+    pub(super) fn collected(self) -> HashSet<u64> {
+        match self.what_for {
+            WhatFor::Collect(identities) => identities,
+            _ => HashSet::new(),
+        }
+    }
+
+    /// Leaves out what the old object had too.
+    pub(super) fn compare_with(&mut self, before: &'j Before<'j>) {
+        self.what_for = WhatFor::Update(before);
     }
 
     /// Walks the whole Job.
@@ -98,7 +134,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     pub fn finish(mut self) -> Findings {
         self.findings.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
         misspelled::name_each_other(&mut self.findings);
-        Findings { findings: self.findings, count: self.count, enforced: self.enforced }
+        Findings {
+            findings: self.findings,
+            count: self.count,
+            enforced: self.enforced,
+            old: self.old,
+        }
     }
 
     /// What a walk that reports nothing fixes of the variables, if it accepts what it tries.
@@ -106,7 +147,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         let mut walk = Walk {
             job: self.job,
             identity: self.identity,
-            quiet: true,
+            what_for: WhatFor::Try,
             ..Walk::new(self.shape, &EMPTY_MAP, self.namespace)
         };
         try_it(&mut walk);
@@ -115,7 +156,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// The same for a value of another life than the Job's: one that the server would fill in.
     fn tried_value(&self, id: NodeId, node: &Node<'_>) -> Option<Bindings> {
-        let mut walk = Walk { quiet: true, ..Walk::new(self.shape, node, self.namespace) };
+        let mut walk =
+            Walk { what_for: WhatFor::Try, ..Walk::new(self.shape, node, self.namespace) };
         walk.value(id, node);
         (walk.count == 0).then_some(walk.bindings)
     }
@@ -328,7 +370,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         raised: Option<RuleId>,
         deviation: &Deviation<'_>,
     ) {
-        if self.counted(rule, raised) {
+        if self.counted(Some(id), rule, raised, deviation) {
             let node = self.tree.node(id);
             let at = (node.at != u32::MAX && !node.filled).then_some(node.at);
             self.push(rule, raised, id, deviation, at);
@@ -342,21 +384,41 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         parent: NodeId,
         deviation: &Deviation<'_>,
     ) {
-        if self.counted(rule, None) {
+        if self.counted(None, rule, None, deviation) {
             self.push(rule, None, parent, deviation, None);
         }
     }
 
     /// Counts a deviation; whether it is to be described too.
-    fn counted(&mut self, rule: RuleId, raised: Option<RuleId>) -> bool {
-        self.count += 1;
-        if self.quiet {
-            return false;
+    fn counted(
+        &mut self,
+        id: Option<NodeId>,
+        rule: RuleId,
+        raised: Option<RuleId>,
+        deviation: &Deviation<'_>,
+    ) -> bool {
+        match &mut self.what_for {
+            WhatFor::Report => {}
+            &mut WhatFor::Update(before) => {
+                if self.is_old(before, id, deviation) {
+                    self.old += 1;
+                    return false;
+                }
+            }
+            WhatFor::Collect(identities) => {
+                identities.insert(identity(deviation, &self.path));
+            }
+            WhatFor::Try => {
+                self.count += 1;
+                return false;
+            }
         }
+        self.count += 1;
         if self.action(rule, raised) == Action::Enforce {
             self.enforced += 1;
         }
-        self.findings.len() < MAX_FINDINGS
+        matches!(self.what_for, WhatFor::Report | WhatFor::Update(_))
+            && self.findings.len() < MAX_FINDINGS
     }
 
     fn action(&self, rule: RuleId, raised: Option<RuleId>) -> Action {
@@ -381,6 +443,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             expected: said.expected,
             message: said.message,
             help: said.help,
+            part: said.part,
             missing: deviation.is_missing(),
             extra: deviation.is_extra(),
             template_at,

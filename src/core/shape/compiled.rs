@@ -1,6 +1,7 @@
 //! The compiled tree: the template, plus nodes for places that only the shape names, plus one
 //! "any other entry" node per list or map that a selector went through.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::core::kubernetes::api::{FieldDefault, Kind};
@@ -168,26 +169,32 @@ impl Compiled {
         keys.iter().try_fold(Self::ROOT, |at, key| self.child(at, key))
     }
 
-    /// The place of a node, as people read it.
+    /// The step to any other entry.
+    pub const ANY: Step<'static> = Step::Item { index: None, key: Some(Cow::Borrowed("*")) };
+
+    /// The way to a node from the root.
     #[must_use]
-    pub fn path(&self, node: NodeId) -> String {
-        let mut chain = vec![];
+    pub fn steps(&self, node: NodeId) -> Vec<Step<'_>> {
+        let mut steps = vec![];
         let mut at = node;
-        while self.node(at).name != Name::Root {
-            chain.push(at);
-            at = self.node(at).parent;
-        }
-        let steps: Vec<Step<'_>> = chain
-            .iter()
-            .rev()
-            .map(|at| match &self.node(*at).name {
-                Name::Root | Name::Any => Step::Item { index: None, key: Some("*".into()) },
+        loop {
+            steps.push(match &self.node(at).name {
+                Name::Root => break,
+                Name::Any => Self::ANY,
                 Name::Key(key) => Step::Key(key),
                 Name::Item(key) => Step::Item { index: None, key: Some(key.into()) },
                 Name::Index(index) => Step::Item { index: Some(*index), key: None },
-            })
-            .collect();
-        path::render(&steps)
+            });
+            at = self.node(at).parent;
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// The place of a node, as people read it.
+    #[must_use]
+    pub fn path(&self, node: NodeId) -> String {
+        path::render(&self.steps(node))
     }
 }
 

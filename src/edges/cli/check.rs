@@ -5,7 +5,7 @@ use std::thread;
 use clap::{Args, ValueEnum};
 
 use crate::core::judge::{Findings, Request, Shapes, Verdict, VerdictKind};
-use crate::core::mistake::Mistake;
+use crate::core::mistake::{Mistake, nearest};
 use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
@@ -266,18 +266,31 @@ fn judge_object(
         judged.verdict.reason = Some("jobshape judges CREATE and UPDATE only".to_owned());
         return Ok(judged);
     };
-    let request =
-        Request { kind: &judged.kind, namespace: &judged.namespace, operation, object: job };
+    let request = Request {
+        kind: &judged.kind,
+        namespace: &judged.namespace,
+        operation,
+        object: job,
+        old: None,
+    };
     judged.verdict = shapes.judge(&request);
+    if shapes.of_namespace(&judged.namespace).is_none()
+        && let Some(reason) = &mut judged.verdict.reason
+    {
+        let governed = shapes.all().iter().flat_map(|shape| &shape.namespaces);
+        if let Some(meant) = nearest(&judged.namespace, governed.map(String::as_str)) {
+            reason.push_str(&format!("; did you mean `{meant}`?"));
+        }
+    }
     let mut places = Places::of(source, &object);
-    judged.offsets = judged
-        .verdict
-        .findings
-        .findings
-        .iter()
-        .map(|finding| places.find(&format!("{prefix}{}", finding.pointer)))
-        .collect();
-    judged.positions = judged.offsets.iter().map(|at| at.map(|at| source.position(at))).collect();
+    for finding in &judged.verdict.findings.findings {
+        let pointer = format!("{prefix}{}", finding.pointer);
+        let at = places.find(&pointer);
+        judged.positions.push(at.map(|at| source.position(at)));
+        let is_item = pointer.rsplit('/').next().is_some_and(|last| last.parse::<usize>().is_ok());
+        // An entry is known by its name, wherever in it that stands.
+        judged.offsets.push(if is_item { places.find(&format!("{pointer}/name")) } else { at });
+    }
     Ok(judged)
 }
 
@@ -313,5 +326,6 @@ fn undecided(reason: String) -> Verdict {
         shape: None,
         findings: Findings::default(),
         reason: Some(reason),
+        start: None,
     }
 }

@@ -8,8 +8,8 @@ use crate::edges::cli::{
 };
 use crate::edges::suites::{self, LoadedSuite};
 use crate::formats::report::snippet::{mistake, place};
-use crate::formats::suite::Ready;
 use crate::formats::suite::case::complaints_about_base;
+use crate::formats::suite::{Ready, Server};
 
 /// The flags of `jobshape test`.
 #[derive(Debug, Args)]
@@ -31,6 +31,8 @@ struct Ran {
     place: String,
     suite: String,
     name: String,
+    /// What the server does with its Job before it could ask a webhook.
+    server: Option<Server>,
     /// What was wrong; empty for a case that passed.
     complaints: Vec<String>,
     /// Whether it could be run at all.
@@ -87,7 +89,7 @@ fn nothing_tested(mut reports: Vec<String>) -> CannotRun {
 
 fn run_suite(one: &LoadedSuite) -> Result<Vec<Ran>, Vec<String>> {
     let suite = &one.suite;
-    let ready = Ready::new(suite, &one.shapes, one.base.clone()).map_err(|mistakes| {
+    let ready = Ready::new(suite, &one.shapes, &one.files).map_err(|mistakes| {
         mistakes.iter().map(|m| mistake(&[&one.source], m, stderr_style())).collect::<Vec<_>>()
     })?;
     let base = ready.judge(&ready.base(), false);
@@ -95,6 +97,7 @@ fn run_suite(one: &LoadedSuite) -> Result<Vec<Ran>, Vec<String>> {
         place: one.source.name.clone(),
         suite: suite.name.clone(),
         name: "the base is admitted".to_owned(),
+        server: None,
         complaints: complaints_about_base(&base),
         could_run: true,
     }];
@@ -107,6 +110,7 @@ fn run_suite(one: &LoadedSuite) -> Result<Vec<Ran>, Vec<String>> {
             place: place(&one.source, case.at),
             suite: suite.name.clone(),
             name: case.name.clone(),
+            server: case.server,
             complaints,
             could_run,
         });
@@ -122,7 +126,8 @@ fn human(ran: &[Ran], passed: usize, failed: usize, broken: usize) -> String {
             (false, true) => "FAIL",
             (false, false) => "ERR ",
         };
-        text.push_str(&format!("{word} {}: {}\n", one.suite, one.name));
+        let server = one.server.map(|s| format!(" (server: {})", s.word())).unwrap_or_default();
+        text.push_str(&format!("{word} {}: {}{server}\n", one.suite, one.name));
         if !one.complaints.is_empty() {
             text.push_str(&format!("       at {}\n", one.place));
         }
@@ -134,6 +139,10 @@ fn human(ran: &[Ran], passed: usize, failed: usize, broken: usize) -> String {
     if broken > 0 {
         text.push_str(&format!(", {broken} could not be run"));
     }
+    let unseen = ran.iter().filter(|one| one.server.is_some()).count();
+    if unseen > 0 {
+        text.push_str(&format!("; {unseen} of them no webhook would see as they are"));
+    }
     text.push('\n');
     text
 }
@@ -144,5 +153,12 @@ fn as_json(one: &Ran) -> serde_json::Value {
         (false, true) => "fail",
         (false, false) => "error",
     };
-    json!({"suite": one.suite, "case": one.name, "source": one.place, "result": result, "complaints": one.complaints})
+    let mut json = json!({
+        "suite": one.suite, "case": one.name, "source": one.place, "result": result,
+        "complaints": one.complaints,
+    });
+    if let Some(server) = one.server {
+        json["server"] = server.word().into();
+    }
+    json
 }

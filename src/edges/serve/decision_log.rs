@@ -42,12 +42,12 @@ pub fn write(entrance: Entrance, record: &Record) {
                 uid, entrance, verdict = record.verdict, allowed = record.allowed, operation,
                 kind, namespace, name, user, dry_run = record.dry_run,
                 shape = record.shape, digest = record.digest, findings = record.findings,
-                rules, reason, "decision"
+                old_findings = record.old_findings, rules, reason, "decision"
             )
         };
     }
     match record.verdict {
-        "allow" if record.findings == 0 => line!(debug),
+        "allow" if record.findings == 0 && record.old_findings == 0 => line!(debug),
         "error" => line!(warn),
         _ => line!(info),
     }

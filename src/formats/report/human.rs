@@ -6,7 +6,7 @@ use crate::core::path::cut;
 use crate::core::shape::Shape;
 use crate::core::shape::rule::{Action, RuleId};
 use crate::formats::report::judged::{JudgedJob, Summary};
-use crate::formats::report::refusal::{advice, place_and_message};
+use crate::formats::report::refusal::{advice, notes, place_and_message, sentence};
 use crate::formats::report::snippet::{Below, Mark, Severity, Style, report};
 use crate::formats::text::Source;
 
@@ -46,27 +46,44 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
         };
         // What is missing has no place of its own: the marker stands at what it is missing from.
         let label = if finding.missing { "in here" } else { "" };
+        let part = |at: u32| finding.part.and_then(|part| inside(source, at, part)).unwrap_or(at);
         let marks: Vec<Mark<'_>> =
-            offset.iter().map(|at| Mark { source, at: *at, label }).collect();
+            offset.iter().map(|at| Mark { source, at: part(*at), label }).collect();
         let title = place_and_message(shape, finding);
         // Once a rule and Job: the same sentence below each of many findings would hide them.
         let rule = shape.rule(finding.rule);
-        let note = rule.message.as_deref().filter(|_| !heard.contains(&finding.rule));
+        let note = rule.message.as_deref().map(sentence);
+        let note = note.filter(|_| !heard.contains(&finding.rule));
         heard.push(finding.rule);
-        let below = Below { help: finding.help.as_deref(), note };
-        text.push_str(&report(
-            severity,
-            Some(&rule.name),
-            &title,
-            &marks,
-            below,
-            style,
-        ));
+        let below = Below { help: finding.help.as_deref(), note: note.as_deref() };
+        text.push_str(&report(severity, Some(&rule.name), &title, &marks, below, style));
         text.push('\n');
+    }
+    for note in notes(&job.verdict) {
+        text.push_str(&format!("{note}\n\n"));
     }
     let hidden = job.verdict.findings.count - job.verdict.findings.findings.len();
     if hidden > 0 {
         text.push_str(&format!("and {hidden} more findings in {}\n\n", job.source));
+    }
+}
+
+/// Where a line and column of a string stand in the file, if it is written there as it is: a
+/// block text (`|`), or one line without quotes.
+fn inside(source: &Source, at: u32, (line, column): (usize, usize)) -> Option<u32> {
+    let start = source.position(at);
+    let text = source.line_text(start.line)?;
+    let is_block = start.line > 1
+        && source
+            .line_text(start.line - 1)?
+            .trim_end()
+            .trim_end_matches(['-', '+'])
+            .ends_with(" |");
+    let quoted = text.chars().nth(start.column - 1).is_some_and(|c| c == '"' || c == '\'');
+    match (is_block, line) {
+        (true, _) => source.offset_of(start.line + line - 1, start.column + column - 1),
+        (false, 1) if !quoted => source.offset_of(start.line, start.column + column - 1),
+        _ => None,
     }
 }
 
@@ -91,6 +108,7 @@ fn line(job: &JudgedJob) -> String {
         (count, _) => format!(", {count} findings"),
     };
     let verdict = match job.verdict.kind {
+        VerdictKind::Allow if job.verdict.shape.is_none() => format!("admitted{reason}"),
         VerdictKind::Allow => format!("admitted by {by}{findings}"),
         VerdictKind::Deny => format!("refused by {by}{findings}{reason}"),
         VerdictKind::Error => format!("could not be judged{reason}"),

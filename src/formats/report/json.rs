@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::core::judge::update::Start;
 use crate::formats::report::judged::{JudgedJob, Summary};
 
 #[derive(Serialize)]
@@ -35,6 +36,15 @@ struct OneResult<'a> {
     findings: Vec<OneFinding<'a>>,
     #[serde(rename = "findingsTotal")]
     findings_total: usize,
+    #[serde(rename = "findingsOld", skip_serializing_if = "is_zero")]
+    findings_old: usize,
+    #[serde(rename = "judgedAsNew", skip_serializing_if = "Option::is_none")]
+    judged_as_new: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[derive(Serialize)]
@@ -115,5 +125,7 @@ fn one(job: &JudgedJob) -> OneResult<'_> {
         reason: job.verdict.reason.clone(),
         findings: findings.unwrap_or_default(),
         findings_total: job.verdict.findings.count,
+        findings_old: job.verdict.findings.old,
+        judged_as_new: job.verdict.start.map(Start::describe),
     }
 }

@@ -11,8 +11,11 @@ use crate::core::shape::rule::{Action, RuleId};
 const MAX_LINES: usize = 20;
 /// Longest text, in bytes.
 const MAX_TEXT: usize = 4096;
-/// Longest last line, in bytes: two names of at most 65 characters and the words around them.
-const MAX_ADVICE: usize = 512;
+/// Longest that the last lines are together, in bytes: the count of the others, the notes, and two
+/// names of at most 65 characters with the words around them.
+const LAST_LINES: usize = 640;
+/// Most variables that are named.
+const MAX_NAMES: usize = 5;
 /// Longest warning, in characters: the API server cuts longer ones once there are many.
 const MAX_WARNING: usize = 256;
 
@@ -22,39 +25,20 @@ pub fn finding_line(shape: &Shape, finding: &Finding) -> String {
     format!("{} {}", shape.rule(finding.rule).name, place_and_message(shape, finding))
 }
 
-/// What the shape's author wrote for whoever meets a rule, behind the first finding of each rule.
-#[derive(Default)]
-struct Said(Vec<RuleId>);
-
-impl Said {
-    /// ` (the rule's message)`, the first time.
-    fn once(&mut self, shape: &Shape, rule: RuleId) -> String {
-        match &shape.rule(rule).message {
-            Some(message) if !self.0.contains(&rule) => {
-                self.0.push(rule);
-                format!(" ({})", message.trim_end_matches('.'))
-            }
-            _ => String::new(),
-        }
-    }
-}
-
-/// The same with its rule's message, unless that was said before.
-fn lines_of<'f>(
-    shape: &'f Shape,
-    findings: impl Iterator<Item = &'f Finding> + 'f,
-) -> impl Iterator<Item = String> + 'f {
-    let mut said = Said::default();
-    findings.map(move |finding| {
-        format!("{}{}", finding_line(shape, finding), said.once(shape, finding.rule))
-    })
-}
-
 /// What to do about any finding, for somebody who never heard of shapes.
 #[must_use]
 pub fn advice(shape: &Shape) -> String {
+    let names: Vec<String> = shape.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
+    let names = match names.split_last() {
+        Some((last, [])) => format!(", except for the value of {last}"),
+        Some((last, most)) if most.len() < MAX_NAMES => {
+            format!(", except for the values of {} and {last}", most.join(", "))
+        }
+        Some(_) => ", except for its variables".to_owned(),
+        None => String::new(),
+    };
     format!(
-        "A Job here must equal {} in everything but its variables: change the Job, or have the template changed.",
+        "Every Job in this namespace must equal {}{names}. Take out what it has not and add what is missing, or have the template changed.",
         shape.template_name()
     )
 }
@@ -90,14 +74,64 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
         "{speaker} refused this {kind}: {count} finding{}",
         if count == 1 { "" } else { "s" }
     );
-    let mut text = lines(
-        head,
-        count,
-        lines_of(shape, enforced.into_iter()).map(|line| format!("- {line}")),
-    );
-    text.push('\n');
-    text.push_str(&advice(shape));
+    let shown = enforced.iter().take(MAX_LINES).map(|f| f.rule);
+    let mut text =
+        lines(head, count, enforced.iter().map(|f| format!("- {}", finding_line(shape, f))));
+    for line in explanations(shape, shown) {
+        if text.len() + line.len() > MAX_TEXT - LAST_LINES {
+            break;
+        }
+        text.push('\n');
+        text.push_str(&line);
+    }
+    for line in notes(verdict).into_iter().chain([advice(shape)]) {
+        text.push('\n');
+        text.push_str(&line);
+    }
     text
+}
+
+/// What the shape says about rules, a line each, and once: below twenty findings of one rule the
+/// same sentence twenty times would hide them.
+fn explanations(shape: &Shape, rules: impl Iterator<Item = RuleId>) -> Vec<String> {
+    let mut said: Vec<RuleId> = vec![];
+    let mut lines = vec![];
+    for id in rules {
+        let rule = shape.rule(id);
+        if let Some(message) = rule.message.as_deref().filter(|_| !said.contains(&id)) {
+            lines.push(format!("{}: {}", rule.name, sentence(message)));
+        }
+        said.push(id);
+    }
+    lines
+}
+
+/// What somebody wrote, on one line and with a full stop.
+#[must_use]
+pub fn sentence(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
+}
+
+/// How an update was judged, where that is not plain from its findings: sentences.
+#[must_use]
+pub fn notes(verdict: &Verdict) -> Vec<String> {
+    let started = verdict.start.map(|start| {
+        format!(
+            "The update lets Pods start ({}), so the whole Job is judged as a new one.",
+            start.describe()
+        )
+    });
+    let old = match verdict.findings.old {
+        0 => None,
+        1 => {
+            Some("One more finding is as it was before the update, and does not count.".to_owned())
+        }
+        old => Some(format!(
+            "{old} more findings are as they were before the update, and do not count."
+        )),
+    };
+    started.into_iter().chain(old).collect()
 }
 
 /// The findings of one action, one a line.
@@ -107,7 +141,7 @@ pub fn findings_of(verdict: &Verdict, action: Action) -> Option<String> {
     let of_action: Vec<&Finding> =
         verdict.findings.findings.iter().filter(|f| f.action == action).collect();
     let count = of_action.len();
-    let mut of_action = lines_of(shape, of_action.into_iter());
+    let mut of_action = of_action.into_iter().map(|f| finding_line(shape, f));
     let first = of_action.next()?;
     Some(lines(first, count - 1, of_action))
 }
@@ -118,9 +152,17 @@ pub fn warnings(verdict: &Verdict) -> Vec<String> {
     let Some(shape) = &verdict.shape else { return vec![] };
     let mut warnings: Vec<String> = vec![];
     let mut total = 0;
-    let warned = verdict.findings.findings.iter().filter(|f| f.action == Action::Warn);
-    for line in lines_of(shape, warned) {
-        let text = format!("jobshape: {} ({}): {line}", shape.name, shape.short_digest());
+    for finding in verdict.findings.findings.iter().filter(|f| f.action == Action::Warn) {
+        // Each stands alone, so each has what the shape says about its rule.
+        let message = &shape.rule(finding.rule).message;
+        let said = message.as_deref().map(|m| format!(" ({})", m.trim_end_matches('.')));
+        let text = format!(
+            "jobshape: {} ({}): {}{}",
+            shape.name,
+            shape.short_digest(),
+            finding_line(shape, finding),
+            said.unwrap_or_default()
+        );
         let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_WARNING).collect();
         total += text.len();
         if total > MAX_TEXT || warnings.len() == MAX_LINES {
@@ -139,7 +181,7 @@ fn lines(head: String, count: usize, lines: impl Iterator<Item = String>) -> Str
     let mut shown = 0;
     for line in lines.take(MAX_LINES) {
         // Room for the last lines is kept.
-        if text.len() + line.len() > MAX_TEXT - MAX_ADVICE {
+        if text.len() + line.len() > MAX_TEXT - LAST_LINES {
             break;
         }
         text.push('\n');

@@ -44,6 +44,9 @@ pub struct Incoming<'a> {
     /// The new object.
     #[serde(borrow, default)]
     pub object: Option<&'a RawValue>,
+    /// What an update replaces.
+    #[serde(borrow, default)]
+    pub old_object: Option<&'a RawValue>,
     /// Whether nothing will be stored.
     #[serde(default)]
     pub dry_run: bool,

@@ -125,7 +125,9 @@ impl<'a, W: Fn(&Incoming<'a>) -> bool> Visitor<'a> for Request<'_, W> {
                 Field::Object if (self.wants)(&incoming) => {
                     object = map.next_value_seed(job_seed())?
                 }
-                Field::Object | Field::OldObject | Field::Other => {
+                // Raw: most updates conform, and nobody looks at what they replace.
+                Field::OldObject => incoming.old_object = map.next_value()?,
+                Field::Object | Field::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }

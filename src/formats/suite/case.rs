@@ -11,8 +11,16 @@ pub struct Built {
     pub job: serde_json::Value,
     /// The request's namespace.
     pub namespace: String,
+    /// What it replaces, in an update.
+    pub old: Option<serde_json::Value>,
+}
+
+impl Built {
     /// Create or update.
-    pub operation: Operation,
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        if self.old.is_some() { Operation::Update } else { Operation::Create }
+    }
 }
 
 /// What a case got.

@@ -5,9 +5,9 @@ use crate::core::mistake::{Mistake, suggestion};
 use crate::core::shape::document::{API_VERSION, Operation};
 use crate::core::shape::fields::Fields;
 use crate::core::tree::{Node, Value};
-use crate::formats::suite::{Base, Case, Change, Requester, Start, Suite};
+use crate::formats::suite::{Base, Case, Change, Requester, Server, Start, Suite};
 
-const CASE_KEYS: [&str; 13] = [
+const CASE_KEYS: [&str; 15] = [
     "name",
     "patch",
     "merge",
@@ -21,6 +21,8 @@ const CASE_KEYS: [&str; 13] = [
     "operation",
     "actions",
     "old",
+    "server",
+    "serverReason",
 ];
 
 impl Suite {
@@ -153,12 +155,6 @@ fn read_case(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Case> {
     let mut fields = Fields::of(node, "a case", &CASE_KEYS, mistakes)?;
     let name = fields.required_text("name").unwrap_or_default().to_owned();
     let at = fields.get("name").map_or(node.at, |n| n.at);
-    if fields.get("old").is_some() {
-        fields.mistake(
-            fields.key_at("old"),
-            "`old` in a case is not supported yet: an UPDATE is judged as a CREATE",
-        );
-    }
     let expect = read_expect(&mut fields);
     let rules: Vec<(String, u32)> =
         fields.texts("rules").into_iter().map(|(t, at)| (t.to_owned(), at)).collect();
@@ -190,7 +186,25 @@ fn read_case(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Case> {
             false
         }
     };
-    let change = read_change(&mut fields);
+    let change = read_change(&mut fields, Start::Given);
+    let old = match fields.get("old") {
+        None => None,
+        Some(node) => Some(read_old(node, fields.mistakes())?),
+    };
+    if old.is_some() && operation == Operation::Create {
+        let at = fields.key_at("old");
+        fields.mistakes().push(
+            Mistake::new(at, "`old` is what an update replaces, and this case is none")
+                .help("write `operation: UPDATE` too"),
+        );
+    }
+    let server = read_server(&mut fields);
+    if fields.get("serverReason").is_some() && server.is_none() {
+        fields.mistake(
+            fields.key_at("serverReason"),
+            "`serverReason` says why `server` does what it does, and this case has no `server`",
+        );
+    }
     Some(Case {
         name,
         at,
@@ -201,6 +215,9 @@ fn read_case(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Case> {
         paths: fields.texts("paths").into_iter().map(|(t, _)| t.to_owned()).collect(),
         message: fields.text("message").map(str::to_owned),
         operation,
+        old,
+        server,
+        server_reason: fields.text("serverReason").map(str::to_owned),
         as_written,
     })
 }
@@ -218,7 +235,54 @@ fn read_expect(fields: &mut Fields<'_, '_>) -> Option<VerdictKind> {
     found
 }
 
-fn read_change(fields: &mut Fields<'_, '_>) -> Option<Change> {
+fn read_server(fields: &mut Fields<'_, '_>) -> Option<Server> {
+    let word = fields.text("server")?;
+    let found = Server::from_word(word);
+    if found.is_none() {
+        let at = fields.key_at("server");
+        let help = suggestion(word, &Server::WORDS);
+        let message = format!("the server does not `{word}` a Job, as far as a test file says");
+        fields.mistakes().push(Mistake::new(at, message).help(help));
+    }
+    found
+}
+
+/// What an update replaces: a patch of the base, a file, or a change like that of a case.
+fn read_old(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Change> {
+    let change = |start| Change { start, patch: None, merge: None };
+    match &node.value {
+        Value::String(file) => Some(change(Start::File(file.to_string(), node.at))),
+        Value::List(_) => {
+            Some(Change { patch: Some(read_patch(node, "old", mistakes)?), ..change(Start::Given) })
+        }
+        _ => {
+            const KEYS: [&str; 5] = ["patch", "merge", "object", "values", "file"];
+            let mut fields = Fields::of(node, "old", &KEYS, mistakes)?;
+            let file = fields.get("file").map(|file| file.at);
+            let start = match (file, fields.text("file")) {
+                (Some(at), Some(name)) => Start::File(name.to_owned(), at),
+                _ => Start::Given,
+            };
+            read_change(&mut fields, start)
+        }
+    }
+}
+
+fn read_patch(
+    node: &Node<'_>,
+    key: &str,
+    mistakes: &mut Vec<Mistake>,
+) -> Option<json_patch::Patch> {
+    let patch = serde_json::from_value(node.to_json());
+    patch
+        .map_err(|error| {
+            let message = format!("`{key}` is no JSON Patch (RFC 6902): {error}");
+            mistakes.push(Mistake::new(node.at, message));
+        })
+        .ok()
+}
+
+fn read_change(fields: &mut Fields<'_, '_>, given: Start) -> Option<Change> {
     let start = match (fields.get("object"), fields.get("values")) {
         (Some(_), Some(_)) => {
             fields.mistake(
@@ -232,17 +296,11 @@ fn read_change(fields: &mut Fields<'_, '_>) -> Option<Change> {
             let values = read_values(node, fields.mistakes());
             Start::Values(values.into_iter().map(|(name, value, _)| (name, value)).collect())
         }
-        (None, None) => Start::Base,
+        (None, None) => given,
     };
     let patch = match fields.get("patch") {
         None => None,
-        Some(node) => match serde_json::from_value(node.to_json()) {
-            Ok(patch) => Some(patch),
-            Err(error) => {
-                fields.mistake(node.at, format!("`patch` is no JSON Patch (RFC 6902): {error}"));
-                return None;
-            }
-        },
+        Some(node) => Some(read_patch(node, "patch", fields.mistakes())?),
     };
     Some(Change { start, patch, merge: fields.get("merge").map(Node::to_json) })
 }

@@ -2,7 +2,6 @@
 
 use crate::core::judge::explain::Said;
 use crate::core::judge::explain::wanted::{is_written, names, written};
-use crate::core::judge::misspelled::meant;
 use crate::core::kubernetes::api::{Api, Kind, VERSION};
 use crate::core::mistake::nearest;
 use crate::core::shape::Shape;
@@ -12,12 +11,7 @@ use crate::core::shape::compiled::{Name, NodeId};
 const MAX_FIELD: usize = 64;
 
 /// What is said of something that stands in `parent`; `field`: its name there, if that is a struct.
-pub(super) fn said(
-    shape: &Shape,
-    parent: NodeId,
-    field: Option<&str>,
-    means_absent: bool,
-) -> Said {
+pub(super) fn said(shape: &Shape, parent: NodeId, field: Option<&str>, means_absent: bool) -> Said {
     if means_absent {
         return Said::new("spelled-out default: the template leaves it out").help("take it out");
     }
@@ -56,26 +50,31 @@ fn unknown_field(shape: &Shape, parent: NodeId, kind: Kind, field: &str) -> Said
     if field.len() > MAX_FIELD {
         return Said::new("the template has nothing here").help("take it out");
     }
-    let elsewhere = shape.tree.iter().find(|(_, node)| {
-        is_written(node) && matches!(&node.name, Name::Key(key) if key == field)
-    });
+    let elsewhere = shape
+        .tree
+        .iter()
+        .find(|(_, node)| is_written(node) && matches!(&node.name, Name::Key(key) if key == field));
     if let Some((id, _)) = elsewhere {
         let place = shape.tree.path(id);
-        return Said::new(format!("Kubernetes has no such field here: the template has it at {place}"))
-            .help(format!("move it to {place}"));
+        return Said::new(format!(
+            "Kubernetes has no such field here: the template has it at {place}"
+        ))
+        .help(format!("move it to {place}"));
     }
-    let in_template =
-        written(shape, &shape.tree.node(parent).children).map(|(key, _)| key.as_str());
     let none = "Kubernetes has no such field";
-    if let Some(meant) = meant(field, in_template) {
-        return Said::new(format!("{none}: did you mean `{meant}`?"))
-            .help(format!("rename it to `{meant}`, as in the template"));
-    }
     let Kind::Struct(structure) = kind else {
         return Said::new("the template has nothing here").help("take it out");
     };
-    let in_api = Api::get().structure(structure).fields.iter().map(|f| f.name);
-    let message = match nearest(field, in_api) {
+    let known = Api::get().structure(structure).fields.iter().map(|known| known.name);
+    let meant = nearest(field, known);
+    let in_template = |meant: &&str| {
+        written(shape, &shape.tree.node(parent).children).any(|(key, _)| key == meant)
+    };
+    if let Some(meant) = meant.filter(in_template) {
+        return Said::new(format!("{none}: did you mean `{meant}`?"))
+            .help(format!("rename it to `{meant}`, as in the template"));
+    }
+    let message = match meant {
         Some(meant) => format!("{none}, and the template has no `{meant}` either"),
         None => format!("{none} (as of {VERSION}), and the template has none"),
     };

@@ -11,6 +11,9 @@ use crate::core::shape::text::{Mismatch, Piece, TextPattern, common_prefix};
 /// Longest text in which a difference is seen at once, in bytes.
 const AT_A_GLANCE: usize = 40;
 
+/// Longest line of the template that is shown whole, in characters.
+const LINE: usize = 80;
+
 /// What a digest begins with in an image.
 const DIGEST: &str = "@sha256:";
 
@@ -32,22 +35,25 @@ pub(super) fn text(shape: &Shape, id: NodeId, want: &str, found: &str) -> Said {
         ))
         .help("delete that character, or write the text anew");
     }
+    let part = Some(position(found, at));
     let Some(whole) = quoted(want) else {
         let parts = format!("differs from the template{}: {}", place(found, at), text_at(want, at));
-        return Said::new(parts).help(write_it(shape, id));
+        return Said { part, ..Said::new(parts).help(write_it(shape, id)) };
     };
-    let how = match (want.split_once(DIGEST), found.split_once(DIGEST)) {
-        _ if want.eq_ignore_ascii_case(found) => ": only upper and lower case differ".to_owned(),
+    let digests = (want.split_once(DIGEST), found.split_once(DIGEST));
+    let (how, part) = match digests {
+        _ if want.eq_ignore_ascii_case(found) => ("only upper and lower case differ: ", None),
         (Some((image, _)), Some((other, _))) if image == other => {
-            ": the digest is another one".to_owned()
+            ("the digest is another one: ", part)
         }
         (Some(_), None) if !found.contains('@') => {
-            ": an image by its digest, not by a tag".to_owned()
+            ("an image without the digest that pins it: ", None)
         }
-        _ if want.len() <= AT_A_GLANCE => String::new(),
-        _ => format!("; the first difference is{}", place(found, at)),
+        _ if want.len() <= AT_A_GLANCE => ("", None),
+        _ => ("", part),
     };
-    Said::new(format!("the template has {whole} here{how}")).help(write_it(shape, id))
+    let said = format!("{how}the template has {whole} here");
+    Said { part, ..Said::new(said).help(write_it(shape, id)) }
 }
 
 /// A string with variables, which stops following the template's text somewhere.
@@ -69,11 +75,24 @@ pub(super) fn pattern(
         Some(Piece::Variable(id, _)) => {
             format!("the variable `{}` is expected there", shape.variables.get(*id).name)
         }
-        Some(Piece::Literal(literal)) => text_at(literal, mismatch.into),
+        Some(Piece::Literal(_)) => {
+            // Where the literal stands in the template's text.
+            let before: String = pattern.pieces[..mismatch.piece]
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Literal(text) => text.clone(),
+                    Piece::Variable(id, _) => format!("<{}>", shape.variables.get(*id).name),
+                })
+                .collect();
+            text_at(&with_names(shape, pattern), before.len() + mismatch.into)
+        }
         None => "the template's text ends there".to_owned(),
     };
-    Said::new(format!("differs from the template{}: {there}", place(found, mismatch.at)))
-        .help(format!("copy the text from {}", shape.template_name()))
+    let said = format!("differs from the template{}: {there}", place(found, mismatch.at));
+    Said {
+        part: Some(position(found, mismatch.at)),
+        ..Said::new(said).help(format!("copy the text from {}", shape.template_name()))
+    }
 }
 
 fn ends_in_newline(only: bool) -> Option<Said> {
@@ -83,11 +102,17 @@ fn ends_in_newline(only: bool) -> Option<Said> {
     })
 }
 
-/// ` at line 3, column 7`, or the column alone in a single line.
-fn place(text: &str, at: usize) -> String {
+/// Line and column of an offset, from 1.
+fn position(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..at];
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
+    (line, column)
+}
+
+/// ` at line 3, column 7 of the text`, or the column alone in a single line.
+fn place(text: &str, at: usize) -> String {
+    let (line, column) = position(text, at);
     if text.contains('\n') {
         format!(" at line {line}, column {column} of the text")
     } else {
@@ -95,20 +120,25 @@ fn place(text: &str, at: usize) -> String {
     }
 }
 
-/// The template's text from `at`, at most to the end of its line.
+/// The template's line at `at`: whole if it is short, or from there on.
 fn text_at(want: &str, at: usize) -> String {
-    let rest: String = want[at..].lines().next().unwrap_or("").chars().take(40).collect();
-    if rest.is_empty() {
-        let ends = if at >= want.len() {
-            "the template's text ends there"
-        } else {
-            "the template's line ends there"
-        };
-        return ends.to_owned();
+    if at >= want.len() {
+        return "the template's text ends there".to_owned();
     }
-    let mut line = String::new();
-    for c in rest.chars() {
-        if c.is_control() { line.extend(c.escape_unicode()) } else { line.push(c) }
+    let start = want[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = want[at..].find('\n').map_or(want.len(), |newline| at + newline);
+    if at == end {
+        return "the template's line ends there".to_owned();
     }
-    format!("the template has `{line}` there")
+    let line = want[start..end].trim();
+    let shown: String = if line.chars().count() <= LINE {
+        line.to_owned()
+    } else {
+        want[at..end].chars().take(LINE / 2).collect()
+    };
+    let mut visible = String::new();
+    for c in shown.chars() {
+        if c.is_control() { visible.extend(c.escape_unicode()) } else { visible.push(c) }
+    }
+    format!("the template has `{visible}` there")
 }

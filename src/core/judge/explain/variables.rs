@@ -31,8 +31,7 @@ pub(super) fn not_of_type(shape: &Shape, node: &CompiledNode, id: VariableId, fo
     let variable = shape.variables.get(id);
     let text = matches!(variable.constraint, Constraint::Text(_) | Constraint::OneOf(_));
     let unquoted = text && matches!(found, "an integer" | "a number" | "a boolean");
-    let fix = if unquoted { ": put it in quotes" } else { "" };
-    let said = Said::new(format!("{}, and this is {found}{fix}", must_be(shape, node, variable)));
+    let said = Said::new(format!("{}, and this is {found}", must_be(shape, node, variable)));
     said.help(if unquoted { "put it in quotes".to_owned() } else { write_one(variable) })
 }
 
@@ -48,10 +47,14 @@ fn must_be(shape: &Shape, node: &CompiledNode, variable: &Variable) -> String {
     let name = &variable.name;
     let may_be = may_be(variable);
     match &node.want {
-        Want::Pattern(pattern) => match quoted(&with_names(shape, pattern)) {
-            Some(whole) => format!("the template has {whole} here, and `<{name}>` must be {may_be}"),
-            None => format!("the variable `{name}` in this text must be {may_be}"),
-        },
+        Want::Pattern(pattern) if pattern.pieces.len() > 1 => {
+            match quoted(&with_names(shape, pattern)) {
+                Some(whole) => {
+                    format!("the template has {whole} here, and `<{name}>` must be {may_be}")
+                }
+                None => format!("the variable `{name}` in this text must be {may_be}"),
+            }
+        }
         _ => format!("the value of the variable `{name}` must be {may_be}"),
     }
 }

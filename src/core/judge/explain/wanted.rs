@@ -75,7 +75,9 @@ fn write(shape: &Shape, id: NodeId, out: &mut String) -> Option<()> {
     match &node.want {
         Want::Bool(value) => out.push_str(&value.to_string()),
         Want::Number(number) => out.push_str(&digits(*number)),
-        Want::Text(text) | Want::Quantity(_, text) => write_text(text, out),
+        Want::Text(text) => write_text(text, out),
+        Want::Quantity(_, text) if text.parse::<f64>().is_err() => out.push_str(text),
+        Want::Quantity(_, text) => write_text(text, out),
         Want::Pattern(pattern) => write_text(&with_names(shape, pattern), out),
         Want::Variable(variable) => {
             let name = format!("<{}>", shape.variables.get(*variable).name);

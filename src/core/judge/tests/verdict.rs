@@ -21,7 +21,7 @@ fn verdict(
     operation: Operation,
 ) -> Verdict {
     let object = Node::from_json(&job.0);
-    shapes.judge(&Request { kind, namespace, operation, object: &object })
+    shapes.judge(&Request { kind, namespace, operation, object: &object, old: None })
 }
 
 #[test]

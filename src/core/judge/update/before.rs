@@ -1,0 +1,119 @@
+//! What the old object of an UPDATE had.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::mem::discriminant;
+use std::sync::OnceLock;
+
+use crate::core::judge::explain::Deviation;
+use crate::core::judge::update::difference::Difference;
+use crate::core::judge::walk::Walk;
+use crate::core::kubernetes::api::FieldDefault;
+use crate::core::path::Step;
+use crate::core::shape::compiled::{Compiled, Name, NodeId, Want};
+use crate::core::shape::text::Piece;
+use crate::core::shape::variable::VariableId;
+
+/// What the old object had, and where the new one differs from it.
+#[derive(Debug)]
+pub struct Before<'a> {
+    /// The identities of its deviations.
+    pub had: HashSet<u64>,
+    /// Where the objects differ.
+    pub difference: Difference<'a>,
+}
+
+impl Walk<'_, '_> {
+    /// Whether the old object has the deviation that the walk stands at, of the same value. A value
+    /// is the whole subtree there, and whatever else the deviation depends on.
+    pub(in crate::core::judge) fn is_old(
+        &self,
+        before: &Before<'_>,
+        id: Option<NodeId>,
+        deviation: &Deviation<'_>,
+    ) -> bool {
+        before.had.contains(&identity(deviation, &self.path))
+            && before.difference.is_none_at(&self.path)
+            && self.siblings(id, deviation).iter().all(|name| {
+                let mut path = self.path.clone();
+                path.pop();
+                path.extend(name.map(Step::Key));
+                before.difference.is_none_at(&path)
+            })
+            && self.labels_are_its_own(before)
+            && match deviation {
+                Deviation::Disagrees { variable, .. } => self.is_none_at_all(before, *variable),
+                _ => true,
+            }
+    }
+
+    /// The siblings that decide with a field; nothing in place of a name stands for all of them.
+    fn siblings(&self, id: Option<NodeId>, deviation: &Deviation<'_>) -> Vec<Option<&'static str>> {
+        if matches!(deviation, Deviation::GeneratedName) {
+            return vec![Some("generateName")];
+        }
+        let Some(id) = id else { return vec![] };
+        let node = self.tree.node(id);
+        if node.parent == self.shape.generated.pod_spec
+            && node.name == Name::Key("serviceAccountName".to_owned())
+        {
+            return vec![Some("serviceAccount")];
+        }
+        match node.default {
+            FieldDefault::Sibling(rule) if rule.looks_at().is_empty() => vec![None],
+            FieldDefault::Sibling(rule) => rule.looks_at().iter().copied().map(Some).collect(),
+            _ => vec![],
+        }
+    }
+
+    /// A Job without labels of its own has those of its Pod template, so a deviation there is one of
+    /// theirs.
+    fn labels_are_its_own(&self, before: &Before<'_>) -> bool {
+        const LABELS: [Step<'_>; 2] = [Step::Key("metadata"), Step::Key("labels")];
+        let own = self.job.get("metadata").and_then(|m| m.get("labels"));
+        !self.path.starts_with(&LABELS)
+            || own.is_some_and(|labels| !labels.entries().is_empty())
+            || before
+                .difference
+                .is_none_at(&["spec", "template", "metadata", "labels"].map(Step::Key))
+    }
+
+    /// Whether nothing differs at any place of a variable.
+    fn is_none_at_all(&self, before: &Before<'_>, variable: VariableId) -> bool {
+        let is_place = |want: &Want| match want {
+            Want::Variable(id) => *id == variable,
+            Want::Pattern(pattern) => pattern
+                .pieces
+                .iter()
+                .any(|p| matches!(p, Piece::Variable(id, _) if *id == variable)),
+            _ => false,
+        };
+        self.tree.iter().filter(|(_, node)| is_place(&node.want)).all(|(id, _)| {
+            let steps = self.tree.steps(id);
+            !steps.contains(&Compiled::ANY) && before.difference.is_none_at(&steps)
+        })
+    }
+}
+
+/// A deviation's identity: its kind and its place, entries by their keys. A hash with keys that are
+/// this process's own, so that no Job can be made to collide.
+#[must_use]
+pub fn identity(deviation: &Deviation<'_>, path: &[Step<'_>]) -> u64 {
+    static STATE: OnceLock<RandomState> = OnceLock::new();
+    let mut hasher = STATE.get_or_init(RandomState::new).build_hasher();
+    discriminant(deviation).hash(&mut hasher);
+    match deviation {
+        Deviation::Constraint { variable, .. }
+        | Deviation::NotOfType { variable, .. }
+        | Deviation::Disagrees { variable, .. } => variable.hash(&mut hasher),
+        _ => {}
+    }
+    for step in path {
+        match step {
+            Step::Key(key) => (0u8, *key).hash(&mut hasher),
+            Step::Item { key: Some(key), .. } => (1u8, &**key).hash(&mut hasher),
+            Step::Item { key: None, index } => (2u8, index).hash(&mut hasher),
+        }
+    }
+    hasher.finish()
+}
