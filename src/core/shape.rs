@@ -131,7 +131,7 @@ impl Shape {
     pub fn template_name(&self) -> String {
         match &self.template_file {
             Some(file) => format!("the template {}", path::cut(file)),
-            None => format!("the template in the shape {}", self.name),
+            None => format!("the template in the shape {}", path::cut(&self.name)),
         }
     }
 

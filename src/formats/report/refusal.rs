@@ -14,8 +14,8 @@ const MAX_TEXT: usize = 4096;
 /// Longest that the last lines are together, in bytes: the count of the others, the notes, and two
 /// names of at most 65 characters with the words around them.
 const LAST_LINES: usize = 640;
-/// Most variables that are named.
-const MAX_NAMES: usize = 5;
+/// Longest list of variables that is shown, in bytes.
+const MAX_NAMES: usize = 160;
 /// Longest warning, in characters: the API server cuts longer ones once there are many.
 const MAX_WARNING: usize = 256;
 
@@ -30,12 +30,12 @@ pub fn finding_line(shape: &Shape, finding: &Finding) -> String {
 pub fn advice(shape: &Shape) -> String {
     let names: Vec<String> = shape.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
     let names = match names.split_last() {
-        Some((last, [])) => format!(", except for the value of {last}"),
-        Some((last, most)) if most.len() < MAX_NAMES => {
-            format!(", except for the values of {} and {last}", most.join(", "))
-        }
-        Some(_) => ", except for its variables".to_owned(),
         None => String::new(),
+        Some((last, most)) if names.concat().len() <= MAX_NAMES => match most {
+            [] => format!(", except for the value of {last}"),
+            most => format!(", except for the values of {} and {last}", most.join(", ")),
+        },
+        Some(_) => ", except for its variables".to_owned(),
     };
     format!(
         "Every Job in this namespace must equal {}{names}. Take out what it has not and add what is missing, or have the template changed.",
@@ -193,3 +193,6 @@ fn lines(head: String, count: usize, lines: impl Iterator<Item = String>) -> Str
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

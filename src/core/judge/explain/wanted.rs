@@ -1,9 +1,8 @@
 //! What the template has at a place, in words and as somebody would write it.
 
-use crate::core::kubernetes::api::Kind;
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{CompiledNode, Name, NodeId, Want};
-use crate::core::shape::text::TextPattern;
+use crate::core::shape::text::{Piece, TextPattern};
 use crate::core::tree::Number;
 
 /// Longest text of the template that a message shows whole, in characters: an image with its
@@ -78,12 +77,12 @@ fn write(shape: &Shape, id: NodeId, out: &mut String) -> Option<()> {
         Want::Text(text) => write_text(text, out),
         Want::Quantity(_, text) if text.parse::<f64>().is_err() => out.push_str(text),
         Want::Quantity(_, text) => write_text(text, out),
-        Want::Pattern(pattern) => write_text(&with_names(shape, pattern), out),
-        Want::Variable(variable) => {
-            let name = format!("<{}>", shape.variables.get(*variable).name);
-            // Whatever takes its place stays a string.
-            out.push_str(&if node.kind == Kind::String { format!("\"{name}\"") } else { name });
+        // Whatever takes a variable's place stays a string.
+        Want::Pattern(pattern) if matches!(pattern.pieces[..], [Piece::Variable(..)]) => {
+            out.push_str(&format!("\"{}\"", with_names(shape, pattern)));
         }
+        Want::Pattern(pattern) => write_text(&with_names(shape, pattern), out),
+        Want::Variable(id) => out.push_str(&format!("<{}>", shape.variables.get(*id).name)),
         Want::Struct | Want::Map => {
             out.push('{');
             for (index, (key, child)) in written(shape, &node.children).enumerate() {

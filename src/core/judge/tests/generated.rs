@@ -165,7 +165,11 @@ fn with_a_manual_selector_nothing_is_generated() {
     let without = template.clone().remove("/spec/selector");
     refuses(&manual, &without, &[("spec.selector", "missing")]);
     let generated = template.clone().set(&label(LABELS, "job-name"), json!("worker"));
-    refuses(&manual, &generated, &[("spec.template.metadata.labels.job-name", "the template has only")]);
+    refuses(
+        &manual,
+        &generated,
+        &[("spec.template.metadata.labels.job-name", "the template has only")],
+    );
     // And the other way round.
     let manual = labelled().set("/spec/manualSelector", json!(true));
     refuses(&plain(), &manual, &[("spec.manualSelector", "false")]);

@@ -141,34 +141,39 @@ fn a_whole_value_has_the_type_of_its_place() {
             "pod/automountServiceAccountToken",
             "pod.automountServiceAccountToken",
             json!("true"),
-            "is a string, not true or false",
+            "must be true or false, and this is a string",
         ),
         (
             "worker/resources/limits/memory",
             "worker.resources.limits.memory",
             json!("2Gi"),
-            "is not a quantity from 64Mi to 1Gi",
+            "must be a quantity from 64Mi to 1Gi",
         ),
         (
             "worker/resources/limits/memory",
             "worker.resources.limits.memory",
             json!("63Mi"),
-            "is not a quantity",
+            "must be a quantity",
         ),
         (
             "worker/resources/limits/memory",
             "worker.resources.limits.memory",
             json!("0"),
-            "is not a quantity",
+            "must be a quantity",
         ),
         (
             "worker/resources/limits/memory",
             "worker.resources.limits.memory",
             json!("lots"),
-            "is a string, not a quantity",
+            "must be a quantity from 64Mi to 1Gi, and this is a string",
         ),
-        ("worker/env/0/value", "worker.env[A].value", json!("True"), "is not true or false"),
-        ("worker/env/0/value", "worker.env[A].value", json!(true), "put it in quotes"),
+        ("worker/env/0/value", "worker.env[A].value", json!("True"), "must be true or false"),
+        (
+            "worker/env/0/value",
+            "worker.env[A].value",
+            json!(true),
+            "a string is expected here, not a boolean",
+        ),
     ] {
         refuses(&of, &good.clone().set(pointer, value), &[(path, said)]);
     }
