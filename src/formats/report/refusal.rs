@@ -124,12 +124,10 @@ pub fn notes(verdict: &Verdict) -> Vec<String> {
     });
     let old = match verdict.findings.old {
         0 => None,
-        1 => {
-            Some("One more finding is as it was before the update, and does not count.".to_owned())
+        1 => Some("One finding is as it was before the update, and does not count.".to_owned()),
+        old => {
+            Some(format!("{old} findings are as they were before the update, and do not count."))
         }
-        old => Some(format!(
-            "{old} more findings are as they were before the update, and do not count."
-        )),
     };
     started.into_iter().chain(old).collect()
 }
