@@ -43,7 +43,7 @@ fn a_refusal_has_at_most_20_findings_and_4_kib() {
         let text = refusal(&verdict(&of, &filled.clone().set("worker/env", extra)), "Job");
         assert!(text.len() <= MAX_TEXT, "{count} of {length}: {}", text.len());
         let shown = text.lines().filter(|line| line.starts_with("- ")).count();
-        assert!(shown <= 20 && shown >= 3, "{text}");
+        assert!((3..=20).contains(&shown), "{text}");
         let more = count + 1 - shown;
         assert_eq!(text.contains(&format!("\nand {more} more\n")), more > 0, "{text}");
         let last = text.lines().last().unwrap();
