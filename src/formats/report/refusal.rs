@@ -11,11 +11,10 @@ use crate::core::shape::rule::{Action, RuleId};
 const MAX_LINES: usize = 20;
 /// Longest text, in bytes.
 const MAX_TEXT: usize = 4096;
-/// Longest that the last lines are together, in bytes: the count of the others, the notes, and two
-/// names of at most 65 characters with the words around them.
-const LAST_LINES: usize = 640;
 /// Longest list of variables that is shown, in bytes.
 const MAX_NAMES: usize = 160;
+/// Longest that the count of the others is, in bytes.
+const LAST_LINE: usize = 32;
 /// Longest warning, in characters: the API server cuts longer ones once there are many.
 const MAX_WARNING: usize = 256;
 
@@ -75,20 +74,18 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
         if count == 1 { "" } else { "s" }
     );
     let shown = enforced.iter().take(MAX_LINES).map(|f| f.rule);
-    let mut text =
-        lines(head, count, enforced.iter().map(|f| format!("- {}", finding_line(shape, f))));
+    let last = notes(verdict).into_iter().chain([advice(shape)]);
+    let last: String = last.map(|line| format!("\n{line}")).collect();
+    let findings = enforced.iter().map(|f| format!("- {}", finding_line(shape, f)));
+    let mut text = lines(head, count, findings, last.len());
     for line in explanations(shape, shown) {
-        if text.len() + line.len() > MAX_TEXT - LAST_LINES {
+        if text.len() + line.len() + last.len() >= MAX_TEXT {
             break;
         }
         text.push('\n');
         text.push_str(&line);
     }
-    for line in notes(verdict).into_iter().chain([advice(shape)]) {
-        text.push('\n');
-        text.push_str(&line);
-    }
-    text
+    text + &last
 }
 
 /// What the shape says about rules, a line each, and once: below twenty findings of one rule the
@@ -141,7 +138,7 @@ pub fn findings_of(verdict: &Verdict, action: Action) -> Option<String> {
     let count = of_action.len();
     let mut of_action = of_action.into_iter().map(|f| finding_line(shape, f));
     let first = of_action.next()?;
-    Some(lines(first, count - 1, of_action))
+    Some(lines(first, count - 1, of_action, 0))
 }
 
 /// The warnings of the findings that warn: single lines, each once.
@@ -173,13 +170,14 @@ pub fn warnings(verdict: &Verdict) -> Vec<String> {
     warnings
 }
 
-/// `head` and at most [`MAX_LINES`] lines within [`MAX_TEXT`] bytes, then how many more there are.
-fn lines(head: String, count: usize, lines: impl Iterator<Item = String>) -> String {
+/// `head` and at most [`MAX_LINES`] lines within [`MAX_TEXT`] bytes less those that are `taken`, then
+/// how many more there are.
+fn lines(head: String, count: usize, lines: impl Iterator<Item = String>, taken: usize) -> String {
     let mut text = head;
     let mut shown = 0;
     for line in lines.take(MAX_LINES) {
-        // Room for the last lines is kept.
-        if text.len() + line.len() > MAX_TEXT - LAST_LINES {
+        // Room for the last line is kept.
+        if text.len() + line.len() > MAX_TEXT - taken - LAST_LINE {
             break;
         }
         text.push('\n');
