@@ -114,7 +114,8 @@ struct Table {
 fn print(tables: &[Table]) {
     let width = tables.iter().map(|table| table.file.len()).max().unwrap_or_default();
     let head = ["cases", "allowed", "denied", "server-invalid", "server-drops", "differ"];
-    let mut text = format!("\n{:width$}  {}\n", "offline and on a real API server", head.join("  "));
+    let mut text =
+        format!("\n{:width$}  {}\n", "offline and on a real API server", head.join("  "));
     for table in tables {
         let numbers =
             [table.cases, table.allowed, table.denied, table.invalid, table.dropped, table.differ];
@@ -233,10 +234,7 @@ impl Run<'_> {
 }
 
 /// The base and all cases; creations first, and updates of one object together.
-fn in_order<'c>(
-    one: &'c LoadedSuite,
-    ready: &Ready<'_>,
-) -> Vec<(String, Built, Option<&'c Case>)> {
+fn in_order<'c>(one: &'c LoadedSuite, ready: &Ready<'_>) -> Vec<(String, Built, Option<&'c Case>)> {
     let mut all = vec![("the base".to_owned(), ready.base(), None)];
     for case in &one.suite.cases {
         assert!(!case.as_written || all_enforce(one), "{}: serve it as written", case.name);

@@ -14,5 +14,6 @@ mod raising;
 mod rules;
 mod secrecy;
 mod siblings;
+mod update;
 mod variables;
 mod verdict;

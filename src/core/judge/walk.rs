@@ -154,7 +154,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// The same for a value of another life than the Job's: one that the server would fill in.
     fn tried_value(&self, id: NodeId, node: &Node<'_>) -> Option<Bindings> {
-        let mut walk = Walk { what_for: WhatFor::Try, ..Walk::new(self.shape, node, self.namespace) };
+        let mut walk =
+            Walk { what_for: WhatFor::Try, ..Walk::new(self.shape, node, self.namespace) };
         walk.value(id, node);
         (walk.count == 0).then_some(walk.bindings)
     }

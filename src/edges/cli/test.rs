@@ -8,8 +8,8 @@ use crate::edges::cli::{
 };
 use crate::edges::suites::{self, LoadedSuite};
 use crate::formats::report::snippet::{mistake, place};
-use crate::formats::suite::{Ready, Server};
 use crate::formats::suite::case::complaints_about_base;
+use crate::formats::suite::{Ready, Server};
 
 /// The flags of `jobshape test`.
 #[derive(Debug, Args)]

@@ -252,10 +252,9 @@ fn read_old(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Change> {
     let change = |start| Change { start, patch: None, merge: None };
     match &node.value {
         Value::String(file) => Some(change(Start::File(file.to_string(), node.at))),
-        Value::List(_) => Some(Change {
-            patch: Some(read_patch(node, "old", mistakes)?),
-            ..change(Start::Given)
-        }),
+        Value::List(_) => {
+            Some(Change { patch: Some(read_patch(node, "old", mistakes)?), ..change(Start::Given) })
+        }
         _ => {
             const KEYS: [&str; 5] = ["patch", "merge", "object", "values", "file"];
             let mut fields = Fields::of(node, "old", &KEYS, mistakes)?;

@@ -73,27 +73,25 @@ impl Walk<'_, '_> {
         let own = self.job.get("metadata").and_then(|m| m.get("labels"));
         !self.path.starts_with(&LABELS)
             || own.is_some_and(|labels| !labels.entries().is_empty())
-            || before.difference.is_none_at(
-                &["spec", "template", "metadata", "labels"].map(Step::Key),
-            )
+            || before
+                .difference
+                .is_none_at(&["spec", "template", "metadata", "labels"].map(Step::Key))
     }
 
     /// Whether nothing differs at any place of a variable.
     fn is_none_at_all(&self, before: &Before<'_>, variable: VariableId) -> bool {
         let is_place = |want: &Want| match want {
             Want::Variable(id) => *id == variable,
-            Want::Pattern(pattern) => {
-                pattern.pieces.iter().any(|p| matches!(p, Piece::Variable(id, _) if *id == variable))
-            }
+            Want::Pattern(pattern) => pattern
+                .pieces
+                .iter()
+                .any(|p| matches!(p, Piece::Variable(id, _) if *id == variable)),
             _ => false,
         };
-        self.tree
-            .iter()
-            .filter(|(_, node)| is_place(&node.want))
-            .all(|(id, _)| {
-                let steps = self.tree.steps(id);
-                !steps.contains(&Compiled::ANY) && before.difference.is_none_at(&steps)
-            })
+        self.tree.iter().filter(|(_, node)| is_place(&node.want)).all(|(id, _)| {
+            let steps = self.tree.steps(id);
+            !steps.contains(&Compiled::ANY) && before.difference.is_none_at(&steps)
+        })
     }
 }
 

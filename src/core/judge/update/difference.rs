@@ -80,9 +80,11 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
     match (&old.value, &new.value) {
         (Value::Map(before), Value::Map(after)) => {
             let by_key = |entries: &'a [Entry<'a>]| {
-                grouped(entries.iter().map(|entry| {
-                    (Place::Key(Cow::Borrowed(&*entry.key)), &entry.node)
-                }))
+                grouped(
+                    entries
+                        .iter()
+                        .map(|entry| (Place::Key(Cow::Borrowed(&*entry.key)), &entry.node)),
+                )
             };
             let of_key = |place: &Place<'_>| match (place, kind) {
                 (Place::Key(key), Kind::Struct(_)) => {
