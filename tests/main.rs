@@ -8,6 +8,7 @@ mod cli;
 mod corpus;
 mod harness;
 mod matrix;
+mod messages;
 mod reviews;
 mod serve;
 mod tables;
