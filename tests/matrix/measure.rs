@@ -65,12 +65,11 @@ pub async fn measure(
     let mut random = Random::new(seed);
     let mut all = single(api, &base.job);
     all.extend(base.more.iter().map(|(at, value)| Change::at(at, Some(value.clone()))));
-    let candidates = all.len();
     if let Some(count) = amount.single {
         all = sample(all, count, &mut random);
     }
+    let sent = all.len();
     let mut taken = learn(&sending, base, &stored, all, false, coverage, api).await;
-    let sent_singles = candidates.min(amount.single.unwrap_or(candidates));
     // Of changes that are accepted alone: of others hardly any two are.
     let accepted: Vec<Change> = taken.iter().map(|taken| taken.change.clone()).collect();
     let together = combinations(&accepted, &mut random, amount.combined);
@@ -79,7 +78,7 @@ pub async fn measure(
 
     // The same once more, and now the webhook is asked.
     let webhook = serve(cluster, Shapes::new(vec![shape.clone()]).unwrap());
-    let tampered = changed(base.job.clone(), "/spec/template/spec/hostPID", true.into());
+    let tampered = changed(base.job.clone(), "/spec/activeDeadlineSeconds", 77_777.into());
     let probe = Probe { identity: &Identity::Admin, namespace: &namespace.name, job: &tampered };
     let configuration = configuration(&webhook);
     let installed = cluster.install_webhook(&configuration, &[&namespace], &probe).await.unwrap();
@@ -87,8 +86,7 @@ pub async fn measure(
     let tally = Mutex::new(Measured {
         version: cluster.version().await.unwrap(),
         base: base.name,
-        candidates,
-        sent: sent_singles,
+        sent,
         combinations: sent_combined,
         ..Measured::default()
     });

@@ -9,16 +9,18 @@
 mod bases;
 mod coverage;
 mod measure;
+mod newer;
 mod normal;
+mod spellings;
 mod table;
 
 use jobshape::core::kubernetes::api::Api;
 
 use crate::apiserver::{self, Cluster, ControlPlane, Identity, Options, VERSIONS};
-use bases::{Base, bases};
+use bases::bases;
 use coverage::Coverage;
 use measure::{Amount, measure};
-use table::{Measured, print};
+use table::print;
 
 /// How many changes of a base the ordinary run takes; another seed (`JOBSHAPE_SEED`) takes others.
 const SAMPLE: Amount = Amount { single: Some(500), combined: 125 };

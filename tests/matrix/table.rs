@@ -13,9 +13,7 @@ pub struct Measured {
     pub version: String,
     /// The base.
     pub base: &'static str,
-    /// How many single changes there are.
-    pub candidates: usize,
-    /// How many of them were sent.
+    /// How many single changes were sent.
     pub sent: usize,
     /// How many combinations were sent.
     pub combinations: usize,

@@ -19,6 +19,9 @@ const MEANING: &str = include_str!("data/meaning.tsv");
 /// The Kubernetes releases whose API this table describes, and that are tested.
 pub const VERSIONS: [&str; 4] = ["1.34", "1.35", "1.36", "1.37"];
 
+/// The newest of them.
+pub const NEWEST: &str = VERSIONS[VERSIONS.len() - 1];
+
 /// Index of a struct type in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TypeId(u16);

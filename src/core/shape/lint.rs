@@ -1,6 +1,6 @@
 //! What a shape leaves open: variable, optional and unpinned places, and warnings about it.
 
-use crate::core::kubernetes::api::{Kind, VERSIONS};
+use crate::core::kubernetes::api::{Kind, NEWEST, VERSIONS};
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{CompiledNode, Name, NodeId, Want};
 use crate::core::shape::rule::{Action, RuleId};
@@ -223,7 +223,7 @@ impl Shape {
                     format!(
                         "Kubernetes {} to {} have no {}: where the server drops it, no Job equals this template",
                         VERSIONS[0],
-                        VERSIONS[VERSIONS.len() - 1],
+                        NEWEST,
                         self.tree.path(id)
                     ),
                 ));

@@ -2,7 +2,7 @@
 
 use crate::core::judge::explain::Said;
 use crate::core::judge::explain::wanted::{is_written, names, written};
-use crate::core::kubernetes::api::{Api, Kind, VERSION};
+use crate::core::kubernetes::api::{Api, Kind, NEWEST};
 use crate::core::mistake::nearest;
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Name, NodeId};
@@ -76,7 +76,7 @@ fn unknown_field(shape: &Shape, parent: NodeId, kind: Kind, field: &str) -> Said
     }
     let message = match meant {
         Some(meant) => format!("{none}, and the template has no `{meant}` either"),
-        None => format!("{none} (as of {VERSION}), and the template has none"),
+        None => format!("{none} (as of {NEWEST}), and the template has none"),
     };
     Said::new(message).help("take it out")
 }
