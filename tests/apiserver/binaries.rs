@@ -12,6 +12,16 @@ pub const VERSIONS: [&str; 4] = ["1.34.4", "1.35.4", "1.36.3", "1.37.2"];
 /// The one that the tests run against unless they say otherwise.
 pub const VERSION: &str = "1.36.3";
 
+/// Those of them that `JOBSHAPE_VERSIONS=1.36.3,1.37.2` names, or all.
+pub fn versions() -> Vec<&'static str> {
+    let asked = std::env::var("JOBSHAPE_VERSIONS").unwrap_or_default();
+    let asked: Vec<&str> = asked.split(',').filter(|version| !version.is_empty()).collect();
+    for unknown in asked.iter().filter(|version| !VERSIONS.contains(version)) {
+        panic!("JOBSHAPE_VERSIONS names {unknown}, and there are only {VERSIONS:?}");
+    }
+    VERSIONS.into_iter().filter(|version| asked.is_empty() || asked.contains(version)).collect()
+}
+
 /// Finds binaries by name: in the folder that `KUBEBUILDER_ASSETS` names, else in ours, else they
 /// are built there, with the progress on standard error.
 pub fn find<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], Failure> {

@@ -36,10 +36,16 @@ pub fn rows(openapi: &Value) -> Result<BTreeSet<Row>, String> {
         let properties = properties.ok_or_else(|| format!("{name} has no properties"))?;
         for (field, of) in properties {
             let at = |problem: String| format!("{name}.{field}: {problem}");
-            let value = value(of).map_err(at)?;
+            // A struct without fields has no rows to be known by.
+            let is_empty =
+                |name: &str| schemas.get(name).is_some_and(|s| s["properties"].is_null());
+            let value = match reference(of).filter(|name| is_empty(name)) {
+                Some(_) => "any".to_owned(),
+                None => value(of).map_err(at)?,
+            };
             let list = list(of).map_err(at)?;
             rows.insert(format!("{}\t{field}\t{value}\t{list}", short(name)));
-            open.extend(reference(of));
+            open.extend(reference(of).filter(|name| !is_empty(name)));
         }
     }
     Ok(rows)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::apiserver::{self, Cluster, ControlPlane, Identity, Options, VERSIONS, minor};
+use crate::apiserver::{self, Cluster, ControlPlane, Identity, Options, minor, versions};
 
 use super::{rows, table};
 
@@ -24,7 +24,7 @@ async fn rows_of(cluster: &Cluster) -> BTreeSet<String> {
 #[ignore = "writes into the source tree: `make tables`"]
 async fn write_the_field_table() {
     let mut releases = vec![];
-    for version in VERSIONS {
+    for version in versions() {
         let options = Options { version, controllers: false, ..Options::default() };
         let cluster = Cluster::Own(ControlPlane::start(&options).await.unwrap());
         assert_eq!(cluster.version().await.unwrap(), format!("v{version}"));
