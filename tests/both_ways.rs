@@ -6,6 +6,8 @@ mod asked;
 mod cases;
 mod comparison;
 mod governed;
+mod life;
 mod refusal;
 mod stored;
+mod updates;
 pub mod webhook;

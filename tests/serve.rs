@@ -153,7 +153,7 @@ impl Running {
     }
 
     /// From the operations port.
-    async fn get(&self, path: &str) -> Reply {
+    pub async fn get(&self, path: &str) -> Reply {
         let mut talk = Talk(soon(TcpStream::connect(self.operations)).await.unwrap());
         talk.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
         talk.reply().await

@@ -3,13 +3,15 @@
 //! Neither is part of the repository. They are looked for in `../shared`, or where
 //! `JOBSHAPE_SHARED` says; without them nothing is compared, except in CI, where that fails.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jobshape::core::tree::Node;
 use jobshape::formats::documents;
 use jobshape::formats::json::{self, Duplicates, Skip};
 use jobshape::formats::text::Source;
 use serde_json::Value as Json;
+
+use crate::corpus::shared;
 
 /// Probes that are deliberately read otherwise than kubectl reads them, and why.
 const REFUSED: &[(&str, &str)] = &[
@@ -46,18 +48,6 @@ const MANIFESTS: &[(&str, &str)] = &[(
     "kyverno__policies/other-mpol/add-ttl-jobs/.chainsaw-test/job-not-patched.yaml",
     "kubectl refuses the type of `ownerReferences`, which is not the reader's question",
 )];
-
-fn shared(part: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("JOBSHAPE_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let folder = root.join(part);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "no corpus, and this is CI");
-    println!("not run: no corpus");
-    None
-}
 
 /// The objects of a file, and whether anything in it was refused.
 fn read(path: &Path) -> (Vec<Json>, bool) {

@@ -24,6 +24,7 @@ pub mod metrics;
 pub mod operations;
 pub mod options;
 pub mod router;
+pub mod served;
 pub mod uid;
 
 pub use options::{Limits, Loaded, Options, ServeArgs, Tls};
@@ -34,6 +35,7 @@ use dev::DevError;
 use listener::Listener;
 use metrics::Metrics;
 use operations::{Operations, Readiness};
+use served::{Awaited, Served};
 
 /// Why the server could not start; every one is exit status 2.
 #[derive(Debug, Error)]
@@ -88,12 +90,15 @@ pub struct Server {
     readiness: Arc<Readiness>,
     slot: Arc<Slot>,
     awaited: Option<(PathBuf, PathBuf)>,
+    served: Arc<Served>,
+    awaited_shapes: Option<Awaited>,
+    metrics: Arc<Metrics>,
     configuration: Option<String>,
 }
 
 /// Reads the certificate and opens both ports.
 pub fn bind(options: Options) -> Result<Server, ServeError> {
-    let Options { loaded, tls, listen, ops_listen, limits, decide } = options;
+    let Options { loaded, awaited_shapes, tls, listen, ops_listen, limits, decide } = options;
     let slot = Arc::new(Slot::empty());
     let mut awaited = None;
     let mut authority = None;
@@ -112,8 +117,13 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
     let metrics = Arc::new(Metrics::new()?);
     metrics.set_shapes(&loaded.info);
     let readiness = Arc::new(Readiness::new(Arc::clone(&slot)));
-    readiness.set_shapes(Ok(()));
-    readiness.set_self_test(loaded.self_test);
+    match &awaited_shapes {
+        None => {
+            readiness.set_shapes(Ok(()));
+            readiness.set_self_test(loaded.self_test);
+        }
+        Some(awaited) => readiness.set_shapes(Err(awaited.mistakes.reason())),
+    }
 
     let webhook = Listener {
         socket: open("--listen", listen)?,
@@ -135,9 +145,13 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         dev::configuration(&host, webhook_address.port(), &ca_pem, &loaded.entries)
     });
 
-    let judge = Judge { decide, shapes: loaded.shapes, metrics: Arc::clone(&metrics) };
-    let shown =
-        Operations { readiness: Arc::clone(&readiness), certificate: Arc::clone(&slot), metrics };
+    let served = Arc::new(Served::new(loaded.shapes));
+    let judge = Judge { decide, served: Arc::clone(&served), metrics: Arc::clone(&metrics) };
+    let shown = Operations {
+        readiness: Arc::clone(&readiness),
+        certificate: Arc::clone(&slot),
+        metrics: Arc::clone(&metrics),
+    };
     Ok(Server {
         webhook: (webhook, router::router(judge, limits)),
         operations: (operations, operations::router(shown)),
@@ -146,6 +160,9 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         readiness,
         slot,
         awaited,
+        served,
+        awaited_shapes,
+        metrics,
         configuration,
     })
 }
@@ -177,6 +194,10 @@ impl Server {
         let awaiting = self
             .awaited
             .map(|(cert, key)| tokio::spawn(certificate::wait(Arc::clone(&self.slot), cert, key)));
+        let awaiting_shapes = self.awaited_shapes.map(|awaited| {
+            let readiness = Arc::clone(&self.readiness);
+            tokio::spawn(served::wait(awaited, self.served, readiness, self.metrics))
+        });
         let readiness = self.readiness;
         let (listener, service) = self.webhook;
         let webhook = listener.serve(service, async {
@@ -194,7 +215,7 @@ impl Server {
             webhook.await;
             drop(finish);
         });
-        if let Some(awaiting) = awaiting {
+        for awaiting in awaiting.into_iter().chain(awaiting_shapes) {
             awaiting.abort();
         }
     }

@@ -153,18 +153,23 @@ fn decide(
         return Ok(shapes.judge(&request(object)));
     }
     let Some(object) = incoming.object else { return Err("the request has no object".to_owned()) };
-    // Before anything else that could refuse: not even an object that nobody can read, in a
-    // namespace that nobody governs, may be kept from being deleted.
-    if operation == Operation::Update
-        && incoming.old_object.is_some_and(|old| taken_away::only_removes(old, object))
-    {
-        return Ok(Verdict::only_removes());
-    }
+    // Not even an object that nobody can read, in a namespace that nobody governs, may be kept from
+    // being deleted.
+    let takes_away = || {
+        operation == Operation::Update
+            && incoming.old_object.is_some_and(|old| taken_away::only_removes(old, object))
+    };
     if !is_wanted(shapes, incoming) {
+        if takes_away() {
+            return Ok(Verdict::only_removes());
+        }
         return Ok(shapes.judge(&request(&Node::new(Value::Null))));
     }
-    let object = read(object.get(), Skip::Job, Duplicates::Keep)
-        .map_err(|m| format!("the object cannot be read: {m}"))?;
+    let object = match read(object.get(), Skip::Job, Duplicates::Keep) {
+        Ok(object) => object,
+        Err(_) if takes_away() => return Ok(Verdict::only_removes()),
+        Err(mistake) => return Err(format!("the object cannot be read: {mistake}")),
+    };
     Ok(shapes.judge(&request(&object)))
 }
 

@@ -53,6 +53,11 @@ spec:
           containers: [{{name: main, image: "registry.example/main:1"}}]
 "#
     );
+    load(&text)
+}
+
+/// A shape document with its template in it.
+pub fn load(text: &str) -> Shape {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shape.yaml");
     std::fs::write(&file, text).unwrap();

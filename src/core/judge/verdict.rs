@@ -82,7 +82,7 @@ impl Verdict {
             kind: VerdictKind::Allow,
             shape: None,
             findings: Findings::default(),
-            reason: Some("it only takes finalizers or owner references away".to_owned()),
+            reason: Some("it at most takes finalizers or owner references away".to_owned()),
             start: None,
         }
     }

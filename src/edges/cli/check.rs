@@ -1,24 +1,20 @@
 //! `jobshape check`: judge Jobs in files.
 
-use std::thread;
-
 use clap::{Args, ValueEnum};
 
-use crate::core::judge::{Findings, Request, Shapes, Verdict, VerdictKind};
-use crate::core::mistake::Mistake;
-use crate::core::path::cut;
-use crate::core::shape::document::Operation;
+mod objects;
+mod old;
+
+use objects::{Judging, NotJudged};
+use old::OldJobs;
+
 use crate::core::shape::rule::Action;
-use crate::core::tree::{Node, Value};
 use crate::edges::cli::{
     CannotRun, Format, at_default, print, say, sentence, stderr_style, stdout_style, substitution,
 };
 use crate::edges::{files, shapes};
-use crate::formats::documents::{Chunk, Object, Places, objects_of, read, split};
-use crate::formats::report::judged::{JudgedJob, Summary};
-use crate::formats::report::snippet::mistake;
+use crate::formats::report::judged::Summary;
 use crate::formats::report::{human, json};
-use crate::formats::text::Source;
 
 /// The flags of `jobshape check`.
 #[derive(Debug, Args)]
@@ -32,6 +28,9 @@ pub struct CheckArgs {
     /// The namespace of Jobs that name none
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
+    /// What the Jobs replace, which makes each an UPDATE: a file with Jobs of the same names
+    #[arg(long, value_name = "FILE")]
+    old: Option<String>,
     /// The weakest action whose findings make the exit status 1
     #[arg(long, value_name = "ACTION", default_value = "enforce")]
     fail_on: FailOn,
@@ -62,14 +61,22 @@ enum FailOn {
 /// # Errors
 /// Shapes that cannot be loaded, and paths with no Job in them.
 pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
-    if args.shapes.iter().any(|p| p == files::STDIN) && args.jobs.iter().any(|p| p == files::STDIN)
-    {
-        return Err(CannotRun::because("standard input holds the shapes or the Jobs, not both"));
+    let from_stdin = args.shapes.iter().chain(&args.jobs).chain(&args.old);
+    if from_stdin.filter(|path| *path == files::STDIN).count() > 1 {
+        return Err(CannotRun::because(
+            "standard input holds one thing: the shapes, the Jobs, or what they replace",
+        ));
     }
     let substitution = substitution(args.substitute.as_deref())?;
     let loaded = shapes::load(&args.shapes, substitution.as_ref(), stderr_style())
         .map_err(|errors| at_default(&args.shapes, errors.into(), "--shapes"))?;
     let shapes = shapes::together(&loaded)?;
+    let old = match &args.old {
+        Some(name) => Some(OldJobs::read(name, args.namespace.as_deref())?),
+        None => None,
+    };
+    let judging =
+        Judging { shapes: &shapes, namespace: args.namespace.as_deref(), old: old.as_ref() };
     let mut sources = vec![];
     let mut jobs = vec![];
     let mut errors = vec![];
@@ -81,13 +88,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
                 for name in names {
                     match files::read(&name) {
                         Ok(source) => {
-                            let text = judge_text(
-                                &shapes,
-                                &source,
-                                sources.len(),
-                                args.namespace.as_deref(),
-                            );
-                            for one in text {
+                            for one in judging.text(&source, sources.len()) {
                                 match one {
                                     Ok(job) => jobs.push(job),
                                     Err(NotJudged::OtherKind(kind)) if others.contains(&kind) => {}
@@ -149,175 +150,4 @@ fn no_job(path: &str, others: &[String]) -> String {
         "{path}: there is no Job of batch/v1 in it, only {}; nothing was judged",
         others.join(", ")
     )
-}
-
-/// Judges every Job of a text, on all cores: documents do not depend on each other.
-fn judge_text(
-    shapes: &Shapes,
-    source: &Source,
-    text: usize,
-    namespace: Option<&str>,
-) -> Vec<Result<JudgedJob, NotJudged>> {
-    let chunks = split(&source.text);
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    // A thread costs more than a few documents do.
-    let per_thread = chunks.len().div_ceil(cores).max(16);
-    let judge = |chunks: &[Chunk<'_>]| -> Vec<Vec<Result<JudgedJob, NotJudged>>> {
-        chunks
-            .iter()
-            .map(|chunk| {
-                objects_of([(chunk.clone(), read(chunk))])
-                    .into_iter()
-                    .map(|object| judge_object(shapes, source, text, object, namespace))
-                    .collect()
-            })
-            .collect()
-    };
-    let judged: Vec<Vec<Result<JudgedJob, NotJudged>>> = thread::scope(|scope| {
-        let workers: Vec<_> =
-            chunks.chunks(per_thread).map(|part| scope.spawn(|| judge(part))).collect();
-        workers.into_iter().flat_map(|w| w.join().unwrap_or_default()).collect()
-    });
-    judged
-        .into_iter()
-        .flatten()
-        .enumerate()
-        .map(|(index, job)| {
-            job.map(|job| JudgedJob { source: format!("{}#{}", source.name, index + 1), ..job })
-        })
-        .collect()
-}
-
-/// Why an object of a text was not judged.
-enum NotJudged {
-    /// It is of another kind: which, and which version.
-    OtherKind(String),
-    /// It cannot be read: a report, ready to print.
-    Unreadable(String),
-}
-
-/// One object.
-fn judge_object(
-    shapes: &Shapes,
-    source: &Source,
-    text: usize,
-    object: Result<Object<'_>, Mistake>,
-    namespace: Option<&str>,
-) -> Result<JudgedJob, NotJudged> {
-    let mut judged = JudgedJob {
-        text,
-        source: String::new(),
-        kind: "Job".to_owned(),
-        namespace: String::new(),
-        name: String::new(),
-        verdict: undecided("there is no object".to_owned()),
-        offsets: vec![],
-        positions: vec![],
-    };
-    let object = match object {
-        Ok(object) => object,
-        Err(found) => {
-            return Err(NotJudged::Unreadable(mistake(&[source], &found, stderr_style())));
-        }
-    };
-    let text_of = |node: &Node<'_>, key: &str| {
-        node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
-    };
-    let (job, prefix, reviewed, operation) = match review_of(&object.root) {
-        Some(request) => {
-            let operation = text_of(request, "operation");
-            (
-                request.get("object"),
-                "/request/object",
-                Some(text_of(request, "namespace")),
-                operation,
-            )
-        }
-        None => (Some(&object.root), "", None, "CREATE".to_owned()),
-    };
-    let job = job.filter(|j| matches!(j.value, Value::Map(_)));
-    let Some(job) = job else {
-        judged.verdict.reason = Some("the AdmissionReview has no object".to_owned());
-        return Ok(judged);
-    };
-    let kind = text_of(job, "kind");
-    let version = text_of(job, "apiVersion");
-    if let Some(reason) = nearly_a_job(&version, &kind) {
-        judged.verdict.reason = Some(reason);
-        return Ok(judged);
-    }
-    if version != "batch/v1" || !matches!(kind.as_str(), "Job" | "CronJob") {
-        return Err(NotJudged::OtherKind(format!("{} of {}", cut(&kind), cut(&version))));
-    }
-    judged.kind = kind;
-    let metadata = job.get("metadata");
-    judged.name = metadata.map(|m| text_of(m, "name")).unwrap_or_default();
-    let own = metadata.map(|m| text_of(m, "namespace")).filter(|n| !n.is_empty());
-    judged.namespace = match (reviewed.or(own), namespace) {
-        (Some(found), _) => found,
-        (None, Some(given)) => given.to_owned(),
-        (None, None) => String::new(),
-    };
-    if judged.namespace.is_empty() {
-        judged.verdict.reason = Some("it names no namespace: say which with -n".to_owned());
-        return Ok(judged);
-    }
-    let Some(operation) = Operation::from_word(&operation) else {
-        judged.verdict.reason = Some("jobshape judges CREATE and UPDATE only".to_owned());
-        return Ok(judged);
-    };
-    let request = Request {
-        kind: &judged.kind,
-        namespace: &judged.namespace,
-        operation,
-        object: job,
-        old: None,
-    };
-    judged.verdict = shapes.judge(&request);
-    let mut places = Places::of(source, &object);
-    judged.offsets = judged
-        .verdict
-        .findings
-        .findings
-        .iter()
-        .map(|finding| places.find(&format!("{prefix}{}", finding.pointer)))
-        .collect();
-    judged.positions = judged.offsets.iter().map(|at| at.map(|at| source.position(at))).collect();
-    Ok(judged)
-}
-
-/// What is wrong with an object that was probably meant to be judged: passed over, it would be
-/// green because nothing ran.
-fn nearly_a_job(version: &str, kind: &str) -> Option<String> {
-    let meant = match kind.to_ascii_lowercase().as_str() {
-        "job" => "Job",
-        "cronjob" => "CronJob",
-        _ => return None,
-    };
-    let group = version.to_ascii_lowercase();
-    let ours = !group.contains('/') || group.starts_with("batch/");
-    (ours && (version != "batch/v1" || kind != meant)).then(|| {
-        format!(
-            "`{}` of `{}` is no Job: write `kind: {meant}` and `apiVersion: batch/v1`",
-            cut(kind),
-            cut(version)
-        )
-    })
-}
-
-/// The request of an AdmissionReview.
-fn review_of<'n>(root: &'n Node<'n>) -> Option<&'n Node<'n>> {
-    (root.get("kind").and_then(Node::as_str) == Some("AdmissionReview"))
-        .then(|| root.get("request"))
-        .flatten()
-}
-
-fn undecided(reason: String) -> Verdict {
-    Verdict {
-        kind: VerdictKind::Error,
-        shape: None,
-        findings: Findings::default(),
-        reason: Some(reason),
-        start: None,
-    }
 }

@@ -12,7 +12,8 @@ use crate::core::tree::{Entry, NOWHERE, Node, Value};
 use crate::edges::cli::{CannotRun, is_watched, stderr_style};
 use crate::edges::serve::dev::DevEntry;
 use crate::edges::serve::metrics::ShapeInfo;
-use crate::edges::serve::{self, Loaded, ServeArgs, router};
+use crate::edges::serve::served::{Awaited, Mistakes};
+use crate::edges::serve::{self, Loaded, Options, ServeArgs, router};
 use crate::edges::shapes;
 
 /// The flags of `jobshape serve`.
@@ -37,12 +38,28 @@ pub fn run(args: ServeVerb) -> Result<u8, CannotRun> {
     } else {
         log.json().flatten_event(true).init();
     }
-    let loaded = shapes::load(&args.shapes, None, stderr_style())?;
-    let together = shapes::together(&loaded)?;
-    let options = args.serve.options(served(together)).map_err(CannotRun::because)?;
+    let (loaded, awaited_shapes) = match load(&args.shapes) {
+        Ok(loaded) => (loaded, None),
+        // What --dev prints names the shapes' namespaces, and somebody waits for it.
+        Err(mistakes) if args.serve.dev => return Err(CannotRun(mistakes.0)),
+        Err(mistakes) => {
+            mistakes.log();
+            let paths = args.shapes;
+            let load = Box::new(move || load(&paths));
+            (served(Shapes::default()), Some(Awaited { mistakes, load }))
+        }
+    };
+    let options = args.serve.options(loaded).map_err(CannotRun::because)?;
+    let options = Options { awaited_shapes, ..options };
     let runtime = tokio::runtime::Runtime::new().map_err(CannotRun::because)?;
     runtime.block_on(serve::run(options)).map_err(CannotRun::because)?;
     Ok(0)
+}
+
+fn load(paths: &[String]) -> Result<Loaded, Mistakes> {
+    let loaded = shapes::load(paths, None, stderr_style()).map_err(|e| Mistakes(e.reports))?;
+    let together = shapes::together(&loaded).map_err(|e| Mistakes(e.reports))?;
+    Ok(served(together))
 }
 
 /// What the server has to know of the shapes.

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body::Received;
 use super::metrics::Metrics;
+use super::served::Served;
 use super::uid;
 use crate::core::judge::Shapes;
 use crate::formats::review::{Answer, Entrance, undecided};
@@ -27,7 +28,7 @@ pub struct Judge {
     /// How to decide.
     pub decide: Decide,
     /// By what.
-    pub shapes: Arc<Shapes>,
+    pub served: Arc<Served>,
     /// Where time and panics are counted.
     pub metrics: Arc<Metrics>,
 }
@@ -55,7 +56,8 @@ impl Judge {
     fn judge_here(&self, entrance: Entrance, body: &[u8]) -> Answer {
         let start = Instant::now();
         // Nothing that the closure touches outlives it changed: shapes are read, an answer is made.
-        let decided = quietly(|| (self.decide)(&self.shapes, entrance, body));
+        let shapes = self.served.get();
+        let decided = quietly(|| (self.decide)(&shapes, entrance, body));
         self.metrics.decided(start.elapsed());
         let Some(answer) = decided else {
             self.metrics.panics.inc();

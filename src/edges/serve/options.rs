@@ -13,6 +13,7 @@ use super::decision::Decide;
 use super::dev::{self, DevEntry};
 use super::metrics::ShapeInfo;
 use super::operations::Condition;
+use super::served::Awaited;
 use crate::core::judge::Shapes;
 use crate::formats::review;
 
@@ -102,6 +103,8 @@ pub enum Tls {
 pub struct Options {
     /// The shapes and what is said about them.
     pub loaded: Loaded,
+    /// Shapes that could not be loaded, and are waited for.
+    pub awaited_shapes: Option<Awaited>,
     /// The certificate.
     pub tls: Tls,
     /// The webhook port.
@@ -119,6 +122,7 @@ impl Options {
     pub fn new(loaded: Loaded) -> Self {
         Self {
             loaded,
+            awaited_shapes: None,
             tls: Tls::Dev { host: dev::LOOPBACK.to_owned() },
             listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8443)),
             ops_listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8080)),

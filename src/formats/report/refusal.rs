@@ -11,8 +11,8 @@ use crate::core::shape::rule::Action;
 const MAX_LINES: usize = 20;
 /// Longest text, in bytes.
 const MAX_TEXT: usize = 4096;
-/// Longest that the count of the others and the notes together are, in bytes.
-const LAST_LINES: usize = 256;
+/// Longest that the count of the others is, in bytes.
+const LAST_LINE: usize = 32;
 /// Longest warning, in characters: the API server cuts longer ones once there are many.
 const MAX_WARNING: usize = 256;
 
@@ -53,13 +53,9 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
         "{speaker} refused this {kind}: {count} finding{}",
         if count == 1 { "" } else { "s" }
     );
-    let mut text =
-        lines(head, count, enforced.into_iter().map(|f| format!("- {}", finding_line(shape, f))));
-    for note in notes(verdict) {
-        text.push('\n');
-        text.push_str(&note);
-    }
-    text
+    let notes: String = notes(verdict).iter().map(|note| format!("\n{note}")).collect();
+    let enforced = enforced.into_iter().map(|f| format!("- {}", finding_line(shape, f)));
+    lines(head, count, enforced, notes.len()) + &notes
 }
 
 /// How an update was judged, where that is not plain from its findings: sentences.
@@ -73,12 +69,10 @@ pub fn notes(verdict: &Verdict) -> Vec<String> {
     });
     let old = match verdict.findings.old {
         0 => None,
-        1 => {
-            Some("One more finding is as it was before the update, and does not count.".to_owned())
+        1 => Some("One finding is as it was before the update, and does not count.".to_owned()),
+        old => {
+            Some(format!("{old} findings are as they were before the update, and do not count."))
         }
-        old => Some(format!(
-            "{old} more findings are as they were before the update, and do not count."
-        )),
     };
     started.into_iter().chain(old).collect()
 }
@@ -92,7 +86,7 @@ pub fn findings_of(verdict: &Verdict, action: Action) -> Option<String> {
     let count = of_action.len();
     let mut of_action = of_action.into_iter().map(|f| finding_line(shape, f));
     let first = of_action.next()?;
-    Some(lines(first, count - 1, of_action))
+    Some(lines(first, count - 1, of_action, 0))
 }
 
 /// The warnings of the findings that warn: single lines, each once.
@@ -120,13 +114,14 @@ pub fn warnings(verdict: &Verdict) -> Vec<String> {
     warnings
 }
 
-/// `head` and at most [`MAX_LINES`] lines within [`MAX_TEXT`] bytes, then how many more there are.
-fn lines(head: String, count: usize, lines: impl Iterator<Item = String>) -> String {
+/// `head` and at most [`MAX_LINES`] lines within [`MAX_TEXT`] bytes less those that are `taken`, then
+/// how many more there are.
+fn lines(head: String, count: usize, lines: impl Iterator<Item = String>, taken: usize) -> String {
     let mut text = head;
     let mut shown = 0;
     for line in lines.take(MAX_LINES) {
-        // Room for the last lines is kept.
-        if text.len() + line.len() > MAX_TEXT - LAST_LINES {
+        // Room for the last line is kept.
+        if text.len() + line.len() > MAX_TEXT - taken - LAST_LINE {
             break;
         }
         text.push('\n');

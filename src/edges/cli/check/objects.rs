@@ -1,0 +1,216 @@
+//! The objects of a text, judged.
+
+use std::thread;
+
+use super::old::OldJobs;
+use crate::core::judge::update::Old;
+use crate::core::judge::{Findings, Request, Shapes, Verdict, VerdictKind};
+use crate::core::mistake::Mistake;
+use crate::core::path::cut;
+use crate::core::shape::document::Operation;
+use crate::core::tree::{Node, Value};
+use crate::edges::cli::{sentence, stderr_style};
+use crate::formats::documents::{Chunk, Object, Places, objects_of, read, split};
+use crate::formats::report::judged::JudgedJob;
+use crate::formats::report::snippet::mistake;
+use crate::formats::text::Source;
+
+/// What all objects are judged with.
+pub struct Judging<'a> {
+    /// The shapes.
+    pub shapes: &'a Shapes,
+    /// The namespace of Jobs that name none.
+    pub namespace: Option<&'a str>,
+    /// What the Jobs replace.
+    pub old: Option<&'a OldJobs>,
+}
+
+/// Why an object of a text was not judged.
+pub enum NotJudged {
+    /// It is of another kind: which, and which version.
+    OtherKind(String),
+    /// It cannot be read: a report, ready to print.
+    Unreadable(String),
+}
+
+impl Judging<'_> {
+    /// Judges every Job of a text, on all cores: documents do not depend on each other.
+    pub fn text(&self, source: &Source, text: usize) -> Vec<Result<JudgedJob, NotJudged>> {
+        let chunks = split(&source.text);
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        // A thread costs more than a few documents do.
+        let per_thread = chunks.len().div_ceil(cores).max(16);
+        let judge = |chunks: &[Chunk<'_>]| -> Vec<Vec<Result<JudgedJob, NotJudged>>> {
+            chunks
+                .iter()
+                .map(|chunk| {
+                    objects_of([(chunk.clone(), read(chunk))])
+                        .into_iter()
+                        .map(|object| self.object(source, text, object))
+                        .collect()
+                })
+                .collect()
+        };
+        let judged: Vec<Vec<Result<JudgedJob, NotJudged>>> = thread::scope(|scope| {
+            let workers: Vec<_> =
+                chunks.chunks(per_thread).map(|part| scope.spawn(|| judge(part))).collect();
+            workers.into_iter().flat_map(|w| w.join().unwrap_or_default()).collect()
+        });
+        judged
+            .into_iter()
+            .flatten()
+            .enumerate()
+            .map(|(index, job)| {
+                job.map(|job| JudgedJob { source: format!("{}#{}", source.name, index + 1), ..job })
+            })
+            .collect()
+    }
+
+    /// One object.
+    fn object(
+        &self,
+        source: &Source,
+        text: usize,
+        object: Result<Object<'_>, Mistake>,
+    ) -> Result<JudgedJob, NotJudged> {
+        let mut judged = JudgedJob {
+            text,
+            source: String::new(),
+            kind: "Job".to_owned(),
+            namespace: String::new(),
+            name: String::new(),
+            verdict: undecided("there is no object".to_owned()),
+            offsets: vec![],
+            positions: vec![],
+        };
+        let object = match object {
+            Ok(object) => object,
+            Err(found) => {
+                return Err(NotJudged::Unreadable(mistake(&[source], &found, stderr_style())));
+            }
+        };
+        let text_of = |node: &Node<'_>, key: &str| {
+            node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
+        };
+        let review = review_of(&object.root);
+        let (job, prefix, reviewed, operation) = match review {
+            Some(_) if self.old.is_some() => {
+                let why = "an AdmissionReview says itself what it replaces: leave out --old";
+                return Err(NotJudged::Unreadable(sentence(format_args!(
+                    "{}: {why}",
+                    source.name
+                ))));
+            }
+            Some(request) => {
+                let operation = text_of(request, "operation");
+                (
+                    request.get("object"),
+                    "/request/object",
+                    Some(text_of(request, "namespace")),
+                    operation,
+                )
+            }
+            None if self.old.is_some() => (Some(&object.root), "", None, "UPDATE".to_owned()),
+            None => (Some(&object.root), "", None, "CREATE".to_owned()),
+        };
+        let job = job.filter(|j| matches!(j.value, Value::Map(_)));
+        let Some(job) = job else {
+            judged.verdict.reason = Some("the AdmissionReview has no object".to_owned());
+            return Ok(judged);
+        };
+        let kind = text_of(job, "kind");
+        let version = text_of(job, "apiVersion");
+        if let Some(reason) = nearly_a_job(&version, &kind) {
+            judged.verdict.reason = Some(reason);
+            return Ok(judged);
+        }
+        if version != "batch/v1" || !matches!(kind.as_str(), "Job" | "CronJob") {
+            return Err(NotJudged::OtherKind(format!("{} of {}", cut(&kind), cut(&version))));
+        }
+        judged.kind = kind;
+        let metadata = job.get("metadata");
+        judged.name = metadata.map(|m| text_of(m, "name")).unwrap_or_default();
+        let own = metadata.map(|m| text_of(m, "namespace")).filter(|n| !n.is_empty());
+        judged.namespace = match (reviewed.or(own), self.namespace) {
+            (Some(found), _) => found,
+            (None, Some(given)) => given.to_owned(),
+            (None, None) => String::new(),
+        };
+        if judged.namespace.is_empty() {
+            judged.verdict.reason = Some("it names no namespace: say which with -n".to_owned());
+            return Ok(judged);
+        }
+        let Some(operation) = Operation::from_word(&operation) else {
+            judged.verdict.reason = Some("jobshape judges CREATE and UPDATE only".to_owned());
+            return Ok(judged);
+        };
+        let old = match (review, self.old) {
+            (Some(review), _) => {
+                review.get("oldObject").filter(|o| matches!(o.value, Value::Map(_)))
+            }
+            (None, Some(old)) => match old.find(&judged.kind, &judged.namespace, &judged.name) {
+                Some(old) => Some(old),
+                None => {
+                    judged.verdict.reason = Some("--old has no object of its name".to_owned());
+                    return Ok(judged);
+                }
+            },
+            (None, None) => None,
+        };
+        let read_old = || old;
+        judged.verdict = self.shapes.judge(&Request {
+            kind: &judged.kind,
+            namespace: &judged.namespace,
+            operation,
+            object: job,
+            old: Some(Old::new(&read_old)),
+        });
+        let mut places = Places::of(source, &object);
+        judged.offsets = judged
+            .verdict
+            .findings
+            .findings
+            .iter()
+            .map(|finding| places.find(&format!("{prefix}{}", finding.pointer)))
+            .collect();
+        judged.positions =
+            judged.offsets.iter().map(|at| at.map(|at| source.position(at))).collect();
+        Ok(judged)
+    }
+}
+
+/// What is wrong with an object that was probably meant to be judged: passed over, it would be
+/// green because nothing ran.
+fn nearly_a_job(version: &str, kind: &str) -> Option<String> {
+    let meant = match kind.to_ascii_lowercase().as_str() {
+        "job" => "Job",
+        "cronjob" => "CronJob",
+        _ => return None,
+    };
+    let group = version.to_ascii_lowercase();
+    let ours = !group.contains('/') || group.starts_with("batch/");
+    (ours && (version != "batch/v1" || kind != meant)).then(|| {
+        format!(
+            "`{}` of `{}` is no Job: write `kind: {meant}` and `apiVersion: batch/v1`",
+            cut(kind),
+            cut(version)
+        )
+    })
+}
+
+/// The request of an AdmissionReview.
+fn review_of<'n>(root: &'n Node<'n>) -> Option<&'n Node<'n>> {
+    (root.get("kind").and_then(Node::as_str) == Some("AdmissionReview"))
+        .then(|| root.get("request"))
+        .flatten()
+}
+
+fn undecided(reason: String) -> Verdict {
+    Verdict {
+        kind: VerdictKind::Error,
+        shape: None,
+        findings: Findings::default(),
+        reason: Some(reason),
+        start: None,
+    }
+}
