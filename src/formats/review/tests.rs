@@ -143,13 +143,25 @@ fn an_update_is_judged_beside_what_it_replaces() {
         refuses(entrance, &review(&fields("UPDATE", &other, old.0.clone())), "metadata.labels");
         // The same object is nothing old when it is created.
         refuses(entrance, &review(&fields("CREATE", &old, old.0.clone())), "metadata.labels");
-        // Where nobody governs, and whatever the object is, finalizers go.
-        let mut kept = old.clone().set("/metadata/finalizers", json!(["a/b"]));
-        kept = kept.set("/spec/broken", json!([null]));
-        let gone = kept.clone().remove("/metadata/finalizers");
-        let gone = fields("UPDATE", &gone, kept.0);
-        admits(entrance, &gone);
-        admits(entrance, &but(gone, "namespace", "\"elsewhere\""));
+    }
+}
+
+#[test]
+fn finalizers_go_whoever_governs_and_whatever_the_object_is() {
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    for spec in ["{}", &deep] {
+        let object = |metadata: &str| format!("{{\"metadata\":{metadata},\"spec\":{spec}}}");
+        let update = fields("UPDATE", &job(), Value::Null);
+        let update = but(update, "oldObject", &object("{\"finalizers\":[\"a/b\"]}"));
+        let gone = but(update.clone(), "object", &object("{}"));
+        let more = but(update, "object", &object("{\"finalizers\":[\"a/b\",\"c/d\"]}"));
+        for namespace in [NAMESPACE, "elsewhere"] {
+            let namespace = format!("\"{namespace}\"");
+            for entrance in BOTH {
+                admits(entrance, &but(gone.clone(), "namespace", &namespace));
+            }
+            refuses(Enforce, &review(&but(more.clone(), "namespace", &namespace)), "jobshape");
+        }
     }
 }
 
