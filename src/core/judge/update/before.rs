@@ -70,9 +70,13 @@ impl Walk<'_, '_> {
     /// theirs.
     fn labels_are_its_own(&self, before: &Before<'_>) -> bool {
         const LABELS: [Step<'_>; 2] = [Step::Key("metadata"), Step::Key("labels")];
-        let own = self.job.get("metadata").and_then(|m| m.get("labels"));
+        // Looked up last: metadata may be long, and this is asked at every deviation.
+        let has_own = || {
+            let own = self.job.get("metadata").and_then(|m| m.get("labels"));
+            own.is_some_and(|labels| !labels.entries().is_empty())
+        };
         !self.path.starts_with(&LABELS)
-            || own.is_some_and(|labels| !labels.entries().is_empty())
+            || has_own()
             || before
                 .difference
                 .is_none_at(&["spec", "template", "metadata", "labels"].map(Step::Key))
