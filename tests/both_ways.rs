@@ -3,6 +3,7 @@
 
 mod actions;
 mod asked;
+mod attacks;
 mod cases;
 mod comparison;
 mod governed;

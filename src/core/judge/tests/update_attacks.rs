@@ -80,10 +80,7 @@ fn a_null_that_is_stored_is_a_difference() {
     let tolerations = |list: Value| job().set("pod/tolerations", list);
     for (old, new) in [
         (tolerations(json!([{"key": "a"}])), tolerations(json!([{"key": "a"}, null]))),
-        (
-            job().set("worker/args", json!(["a"])),
-            job().set("worker/args", json!(["a", null])),
-        ),
+        (job().set("worker/args", json!(["a"])), job().set("worker/args", json!(["a", null]))),
         (
             job().set("pod/nodeSelector", json!({"a": "b"})),
             job().set("pod/nodeSelector", json!({"a": "b", "c": null})),
@@ -102,7 +99,9 @@ fn a_null_that_is_stored_is_a_difference() {
 #[test]
 fn keys_that_look_the_same_in_a_report_are_two() {
     let shape = shape(&job(), "");
-    let of = |last: &str| job().set("/metadata/annotations", json!({format!("{}{last}", "a".repeat(80)): "x"}));
+    let of = |last: &str| {
+        job().set("/metadata/annotations", json!({format!("{}{last}", "a".repeat(80)): "x"}))
+    };
     let verdict = verdict(&shape, &of("1"), &of("2"));
     assert_eq!(verdict.kind, VerdictKind::Deny);
     let of = |last: &str| {

@@ -25,8 +25,8 @@ impl Start {
     }
 }
 
-/// The fields whose larger value lets more Pods start. Source: the Job controller's
-/// `manageJob`, `exceedsBackoffLimit`, `exceedsMaxFailedIndexes` and `pastActiveDeadline`.
+/// The fields whose larger value lets more Pods start. Source: the Job controller's `syncJob`,
+/// `manageJob` and `pastActiveDeadline`.
 const RAISED: [&str; 5] =
     ["parallelism", "completions", "backoffLimit", "maxFailedIndexes", "activeDeadlineSeconds"];
 
