@@ -4,8 +4,8 @@
 .PHONY: help demo test test-offline apiserver lint tables reviews bench
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
-NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::governed both_ways::life both_ways::updates \
-	differential harness::cluster \
+NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::governed both_ways::life both_ways::random \
+	both_ways::updates differential harness::cluster \
 	harness::lifetime harness::webhook tables::tests::the_committed_table
 
 help: ## list these

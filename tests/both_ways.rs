@@ -8,6 +8,7 @@ mod cases;
 mod comparison;
 mod governed;
 mod life;
+mod random;
 mod refusal;
 mod stored;
 mod updates;
