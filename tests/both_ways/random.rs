@@ -27,7 +27,7 @@ const UPDATES: usize = 10;
 
 /// How many updates of a template the ordinary run tries; `JOBSHAPE_DIFFERENTIAL=5000` tries as
 /// many, and another seed (`JOBSHAPE_SEED`) tries others.
-const PAIRS: usize = 200;
+const PAIRS: usize = 150;
 
 /// What a server lets an update change.
 const MUTABLE: [&str; 20] = [
@@ -171,6 +171,11 @@ impl Trial<'_> {
                 return one;
             }
         };
+        let another_value = |random: &mut Random, one: &Candidate| {
+            let same: Vec<&Candidate> =
+                self.all.iter().filter(|other| other.places().eq(one.places())).collect();
+            same[random.below(same.len())]
+        };
         let base: Value =
             serde_json::from_str(&self.base.to_string().replace("<run>", &number.to_string()))
                 .expect("it was JSON");
@@ -181,7 +186,8 @@ impl Trial<'_> {
         // Most changes the server refuses: until it takes one.
         let (before, changes, path) = loop {
             let count = if number % 8 == 0 { 0 } else { 1 + random.below(3) };
-            let changes: Vec<&Candidate> = (0..count).map(|n| pick(&mut random, n > 0)).collect();
+            let changes: Vec<&Candidate> =
+                (0..count).map(|n| pick(&mut random, n > 0 || count < 3)).collect();
             let before = apply(&base, &changes);
             let path = format!("{jobs}/{}", before["metadata"]["name"].as_str().unwrap_or("-"));
             if self.seeder.submit(Method::POST, &jobs, &before).await.is_ok() {
@@ -189,9 +195,14 @@ impl Trial<'_> {
             }
         };
         for _ in 0..UPDATES {
-            let mut kept: Vec<&Candidate> = changes.clone();
-            if random.below(2) == 0 {
-                kept.retain(|_| random.below(3) > 0);
+            // What was there goes, or stays, or becomes something else; and something comes.
+            let mut kept = vec![];
+            for one in &changes {
+                match random.below(6) {
+                    0 => {}
+                    1 | 2 => kept.push(another_value(&mut random, one)),
+                    _ => kept.push(*one),
+                }
             }
             kept.extend((0..random.below(3)).map(|_| pick(&mut random, true)));
             let patch = merge_patch(&before, &apply(&base, &kept));
