@@ -140,7 +140,8 @@ pub fn gated_within(api: &Api, job: &Value, place: &str) -> bool {
         match (kind, value) {
             (Kind::Struct(_), Value::Object(map)) => map.iter().any(|(key, value)| {
                 api.field(kind, key).is_none_or(|field| {
-                    !value.is_null() && (!field.gated.is_empty() || below(api, field.kind, value))
+                    let gated = !field.gated.is_empty() || entries_hold(field, value);
+                    !value.is_null() && (gated || below(api, field.kind, value))
                 })
             }),
             (Kind::List(id), Value::Array(items)) => {
@@ -151,11 +152,16 @@ pub fn gated_within(api: &Api, job: &Value, place: &str) -> bool {
     }
     let mut kind = api.job();
     let mut value = job;
+    let mut list: Option<&Field> = None;
     for step in place.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");
         (kind, value) = match kind {
             Kind::Struct(_) => {
                 let Some(field) = api.field(kind, &step) else { return true };
+                if list.is_some_and(|list| inside(list).any(|name| name == step)) {
+                    return true;
+                }
+                list = Some(field);
                 if !field.gated.is_empty() {
                     return true;
                 }
@@ -174,5 +180,18 @@ pub fn gated_within(api: &Api, job: &Value, place: &str) -> bool {
             _ => return false,
         };
     }
-    below(api, kind, value)
+    below(api, kind, value) || list.is_some_and(|list| entries_hold(list, value))
+}
+
+/// The fields that this server takes out of the entries of a list.
+fn inside(list: &Field) -> impl Iterator<Item = &'static str> {
+    let here = |releases: &[&str]| list.versions.iter().any(|v| releases.contains(v));
+    list.gated_inside.iter().filter(move |(_, releases)| here(releases)).map(|(name, _)| *name)
+}
+
+/// Whether an entry of a list, or the one entry that `value` is, has such a field.
+fn entries_hold(list: &Field, value: &Value) -> bool {
+    let has =
+        |entry: &Value| inside(list).any(|name| entry.get(name).is_some_and(|v| !v.is_null()));
+    has(value) || value.as_array().is_some_and(|entries| entries.iter().any(has))
 }

@@ -238,7 +238,7 @@ impl Seen<'_> {
 }
 
 /// Does something for each, several at once.
-async fn for_each<T>(all: &[T], work: impl AsyncFn(&T)) {
+pub async fn for_each<T>(all: &[T], work: impl AsyncFn(&T)) {
     let next = AtomicUsize::new(0);
     let worker = || async {
         while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {

@@ -8,9 +8,9 @@
 
 mod bases;
 mod coverage;
-mod measure;
+pub mod measure;
 mod newer;
-mod normal;
+pub mod normal;
 mod spellings;
 mod table;
 
@@ -28,7 +28,8 @@ const SAMPLE: Amount = Amount { single: Some(500), combined: 125 };
 /// How many combinations `make matrix` takes, beside every single change.
 const ALL: Amount = Amount { single: None, combined: 5000 };
 
-fn number(variable: &str) -> Option<usize> {
+/// A number from the environment.
+pub fn number(variable: &str) -> Option<usize> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }
 

@@ -98,6 +98,8 @@ pub struct Field {
     pub versions: Vec<&'static str>,
     /// Those of them that take it out of every Job, because its feature gate is off by default.
     pub gated: Vec<&'static str>,
+    /// Fields of this list's entries that a release takes out here, and keeps elsewhere.
+    pub gated_inside: Vec<(&'static str, Vec<&'static str>)>,
 }
 
 /// What the server fills in for an absent field.

@@ -57,6 +57,7 @@ pub(super) fn parse(
                 means_absent: None,
                 versions,
                 gated: vec![],
+                gated_inside: vec![],
             }),
         }
     }
@@ -145,6 +146,10 @@ impl Api {
             "means" => field.means_absent = Some(json()?),
             "expands" => field.expands = true,
             "gated" => field.gated = value.split(',').collect(),
+            "gated-inside" => {
+                let (inside, versions) = value.split_once(' ').ok_or("a field and releases")?;
+                field.gated_inside.push((inside, versions.split(',').collect()));
+            }
             "keys" | "ordered" => {
                 let list = list.ok_or_else(|| format!("`{subject}` is no list"))?;
                 if kind == "keys" {
