@@ -1,12 +1,12 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline apiserver lint tables reviews bench
+.PHONY: help demo test test-offline mutants apiserver lint tables reviews bench
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
-NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::governed both_ways::life both_ways::random \
-	both_ways::updates differential harness::cluster \
-	harness::lifetime harness::webhook tables::tests::the_committed_table
+NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::governed both_ways::life \
+	both_ways::random both_ways::updates differential harness::cluster harness::lifetime harness::webhook \
+	messages::server tables::tests::the_committed_table
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test-offline: ## the tests that need no API server, and so no Go
 	cargo test --lib --bins
 	cargo test --test main -- $(addprefix --skip ,$(NEED_A_SERVER))
 	@echo "Not run, because they ask a real API server: $(NEED_A_SERVER)"
+
+mutants: ## one mistake at a time in a copy of the sources, to show that the tests notice each
+	@tests/mutants/run.sh
 
 # The tests build it themselves when it is missing; here its progress can be seen.
 apiserver: ## build the API server of the tests from Go modules, once

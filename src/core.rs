@@ -9,4 +9,4 @@ pub mod shape;
 pub mod tree;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

@@ -8,6 +8,7 @@ mod cli;
 mod corpus;
 mod differential;
 mod harness;
+mod messages;
 mod reviews;
 mod serve;
 mod tables;

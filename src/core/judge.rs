@@ -6,6 +6,7 @@ pub mod explain;
 pub mod finding;
 pub mod generated;
 pub mod lists;
+pub mod misspelled;
 pub mod raise;
 pub mod seen;
 pub mod siblings;

@@ -70,10 +70,13 @@ impl std::error::Error for Mistake {}
 #[must_use]
 pub fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let folded = typed.to_lowercase();
+    let farthest = |word: &str| word.len().max(3) / 3;
     known
         .into_iter()
+        // Words of another length are not near, and comparing them takes long.
+        .filter(|word| word.len().abs_diff(typed.len()) <= farthest(word))
         .map(|word| (strsim::damerau_levenshtein(&folded, &word.to_lowercase()), word))
-        .filter(|(distance, word)| *distance <= word.len().max(3) / 3)
+        .filter(|(distance, word)| *distance <= farthest(word))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, word)| word)
 }

@@ -4,6 +4,7 @@ use crate::core::judge;
 use crate::core::kubernetes::api::Api;
 use crate::core::kubernetes::stored::with_defaults;
 use crate::core::mistake::Mistake;
+use crate::core::path;
 use crate::core::tree::{Node, Value};
 
 pub mod claims;
@@ -26,7 +27,7 @@ pub mod variables;
 
 use compile::Compiler;
 use compiled::Compiled;
-use document::{Document, Operation};
+use document::{Document, Operation, template_files};
 use rule::{Rule, RuleId};
 use variable::Variables;
 
@@ -51,6 +52,8 @@ pub struct Shape {
     pub generated: job_rules::Generated,
     /// The template as written, to be filled.
     pub template: Node<'static>,
+    /// The file that the template stands in, as the shape names it.
+    pub template_file: Option<String>,
 }
 
 impl Shape {
@@ -117,9 +120,19 @@ impl Shape {
             tree,
             generated,
             template,
+            template_file: template_files(root).into_iter().next().map(|(file, _)| file),
         };
         shape.check_itself(source)?;
         Ok(shape)
+    }
+
+    /// What to call the template in a message: its file, or the shape that it stands in.
+    #[must_use]
+    pub fn template_name(&self) -> String {
+        match &self.template_file {
+            Some(file) => format!("the template {}", path::cut(file)),
+            None => format!("the template in the shape {}", path::cut(&self.name)),
+        }
     }
 
     /// The first eight digits of the digest: what messages show.

@@ -329,3 +329,6 @@ pub fn undecided(entrance: Entrance, uid: Option<&str>, code: u16, message: &str
     let response = Response { uid, allowed, status, warnings, audit_annotations: annotations };
     Answer { http: 200, body: response.to_body(), record }
 }
+
+#[cfg(test)]
+mod tests;

@@ -115,6 +115,14 @@ impl Source {
         Some(self.text.get(start..end)?.trim_end_matches(['\r', '\n']))
     }
 
+    /// The offset of a character of a line (both from 1); nothing when the line is shorter.
+    #[must_use]
+    pub fn offset_of(&self, line: usize, column: usize) -> Option<u32> {
+        let start = *self.lines().get(line.checked_sub(1)?)?;
+        let (within, _) = self.line_text(line)?.char_indices().nth(column.checked_sub(1)?)?;
+        Some(start + offset(within))
+    }
+
     fn lines(&self) -> &[u32] {
         self.lines.get_or_init(|| {
             let mut lines = vec![0];

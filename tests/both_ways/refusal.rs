@@ -1,6 +1,7 @@
 //! A refusal as it arrives at the client, taken apart again.
 
 use jobshape::core::shape::Shape;
+use jobshape::formats::report::refusal::advice;
 
 use crate::apiserver::Refusal;
 
@@ -33,7 +34,13 @@ impl Spoken {
         }
         let mut spoken =
             Spoken { findings: vec![], reason: reason.to_owned(), more: 0, notes: vec![] };
-        for line in lines {
+        // What every refusal of this shape ends in, and what it says about its rules, is no news.
+        let advice = advice(shape);
+        let of_a_rule = |line: &str| {
+            line.split_once(": ")
+                .is_some_and(|(name, _)| shape.rules.iter().any(|r| r.name == name))
+        };
+        for line in lines.filter(|line| *line != advice && !of_a_rule(line)) {
             let finding = line.strip_prefix("- ").and_then(|line| line.split_once(' '));
             let more = line.strip_prefix("and ").and_then(|line| line.strip_suffix(" more"));
             match (finding, more.and_then(|number| number.parse().ok())) {

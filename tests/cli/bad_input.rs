@@ -102,7 +102,7 @@ fn wrong_flags_are_a_sentence() {
     for (arguments, sentence) in [
         (&["check", "--shape", "shapes", "jobs"][..], "'--shapes'"),
         (&["check", "--shapes", "shapes", "jobs", "-o", "xml"], "'xml'"),
-        (&["check", "--shapes", "-", "-"], "not both"),
+        (&["check", "--shapes", "-", "-"], "holds one thing"),
         (&["check", "jobs"], "there is no folder `rules` here"),
         (&["lint"], "there is no folder `rules` here"),
         (&["test"], "there is no folder `rules` here"),

@@ -1,12 +1,14 @@
 //! What is committed in `rules` and `docs/examples` holds: the filled Job is what `fill` prints,
-//! every shape loads, and every case of every test file passes.
+//! every shape loads, every case of every test file passes, and each known hole has a case.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use jobshape::core::judge::VerdictKind;
 use jobshape::edges::{shapes, suites};
 use jobshape::formats::report::snippet::Style;
-use jobshape::formats::suite::Ready;
 use jobshape::formats::suite::case::complaints_about_base;
+use jobshape::formats::suite::{Ready, Server};
 
 use super::{root, run, text};
 
@@ -66,7 +68,27 @@ fn every_case_of_every_test_file_passes() {
         }
     }
     assert_eq!(failures, Vec::<String>::new());
-    assert!(count >= 30, "{count} cases");
+    assert!(count > 390, "{count} cases");
+}
+
+/// The ways that a policy which lists what is forbidden leaves open for this worker, by number; what
+/// no Job shape can close is a row of the README instead.
+#[test]
+fn every_hole_has_a_case() {
+    let file = root().join("rules/pm-agent/tests.yaml").to_str().unwrap().to_owned();
+    let loaded = suites::load(&[file], None, Style::Plain).unwrap();
+    let mut closed = BTreeSet::new();
+    for case in &loaded[0].suite.cases {
+        let Some(rest) = case.name.strip_prefix("hole-") else { continue };
+        let (number, words) = rest.split_once('-').unwrap();
+        assert!(number.len() == 2 && !words.is_empty(), "{}", case.name);
+        assert_eq!(case.expect, VerdictKind::Deny, "{}", case.name);
+        // Only what is yet to come is something that no webhook sees.
+        assert_eq!(case.server, (number == "29").then_some(Server::Drops), "{}", case.name);
+        closed.insert(number.parse::<u8>().unwrap());
+    }
+    let holes: BTreeSet<u8> = (2..=26).chain([28, 29]).collect();
+    assert_eq!(closed, holes);
 }
 
 /// The README shows the shape that its commands use.

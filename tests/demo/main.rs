@@ -167,12 +167,10 @@ fn committed(root: &Path) -> Result<Shape, Failure> {
     }
 }
 
-/// Where and why, from the first finding of a refusal: without the rule, which stands before it,
-/// and without the rule's own message, which stands behind it in parentheses.
+/// Where and why, from the first finding of a refusal, without the rule, which stands before it.
 fn first_finding(message: &str) -> &str {
     let line = message.lines().find_map(|line| line.strip_prefix("- "));
-    let finding = line.and_then(|line| line.split_once(' ')).map_or(message, |(_, rest)| rest);
-    finding.rsplit_once(" (").map_or(finding, |(finding, _)| finding)
+    line.and_then(|line| line.split_once(' ')).map_or(message, |(_, rest)| rest)
 }
 
 /// Says how to go on, and how to end it.

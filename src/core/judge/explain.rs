@@ -1,17 +1,41 @@
 //! Deviations in words: what the template expects and how the Job differs, and never a value that
 //! the Job has.
 
+mod extra;
+mod strings;
+mod variables;
+mod wanted;
+
 use crate::core::kubernetes::defaults::Filled;
-use crate::core::path::is_invisible;
 use crate::core::shape::Shape;
 use crate::core::shape::compile::word;
 use crate::core::shape::compiled::{CompiledNode, NodeId, Want};
-use crate::core::shape::text::{Mismatch, Piece, TextPattern, common_prefix};
+use crate::core::shape::text::Mismatch;
 use crate::core::shape::variable::VariableId;
-use crate::core::tree::Number;
+use wanted::{entry, expected, field};
 
-/// Longest text of the template that a message shows whole, in characters.
-const SHOWN: usize = 80;
+/// What is said about a deviation.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// What is wrong and what was expected, a sentence without a full stop.
+    pub message: String,
+    /// The fix, as an order.
+    pub help: Option<String>,
+    /// What the template has there, if that is one short thing.
+    pub expected: Option<String>,
+    /// Where in the Job's string the difference is: line and column, from 1.
+    pub part: Option<(usize, usize)>,
+}
+
+impl Said {
+    fn new(message: impl Into<String>) -> Said {
+        Said { message: message.into(), ..Said::default() }
+    }
+
+    fn help(self, help: impl Into<String>) -> Said {
+        Said { help: Some(help.into()), ..self }
+    }
+}
 
 /// One place where a Job differs from what the shape accepts. Strings of the Job are here to be
 /// compared with, not to be shown.
@@ -21,6 +45,10 @@ pub enum Deviation<'a> {
     Extra {
         /// The value only spells out what absence means too.
         means_absent: bool,
+        /// The struct, list or map that it stands in.
+        parent: NodeId,
+        /// Its name, if it is a field.
+        field: Option<&'a str>,
     },
     /// The template has something here, and the Job nothing.
     Missing {
@@ -105,103 +133,163 @@ impl Deviation<'_> {
         )
     }
 
-    /// The sentence, and what the template expects if that is one thing.
+    /// Whether the Job has what the template lacks.
     #[must_use]
-    pub fn explain(&self, shape: &Shape, id: NodeId) -> (String, Option<String>) {
-        let node = shape.tree.node(id);
-        let expected = expected(shape, node);
-        let message = match self {
-            Deviation::Missing { filled } => {
-                let mut text = match &expected {
-                    Some(expected) => format!("missing: the template has {expected} here"),
-                    None => "missing: the template has this".to_owned(),
-                };
-                if let Some(filled) = filled {
-                    text.push_str(&format!(", and the server fills in {filled}"));
-                }
-                text
-            }
-            Deviation::Differs => differs(expected.as_deref()),
-            Deviation::Text { found } => match &node.want {
-                Want::Text(want) => text_differs(want, found),
-                _ => differs(expected.as_deref()),
-            },
-            Deviation::Pattern { found, mismatch } => match &node.want {
-                Want::Pattern(pattern) => pattern_differs(shape, pattern, found, *mismatch),
-                _ => differs(expected.as_deref()),
-            },
-            Deviation::WrongType(found) => {
-                let expected = kind_word(node);
-                let unquoted = expected == "a string"
-                    && matches!(*found, "an integer" | "a number" | "a boolean");
-                let fix = if unquoted { ": put it in quotes" } else { "" };
-                format!("{expected} is expected here, not {found}{fix}")
-            }
-            Deviation::Constraint { variable, value } => {
-                let variable = shape.variables.get(*variable);
-                let mut text = format!(
-                    "the value of `{}` is not {}",
-                    variable.name,
-                    variable.constraint.describe()
-                );
-                if let Some(note) = value.and_then(note_on) {
-                    text.push_str(&format!("; it {note}"));
-                }
-                text
-            }
-            Deviation::NotOfType { variable, found } => {
-                let variable = shape.variables.get(*variable);
-                format!(
-                    "the value of `{}` is {found}, not {}",
-                    variable.name,
-                    variable.constraint.describe()
-                )
-            }
-            Deviation::Disagrees { variable, first } => {
-                format!(
-                    "`{}` has another value here than at {first}",
-                    shape.variables.get(*variable).name
-                )
-            }
-            Deviation::Expansion => {
-                "a variable's value takes part in `$(…)`, which the kubelet would expand".to_owned()
-            }
-            Deviation::Selector => {
-                "the selector is not exactly the one that the server generates for this Job"
-                    .to_owned()
-            }
-            Deviation::GeneratedName => {
-                "the name is not the template's generateName followed by five characters".to_owned()
-            }
-            _ => self.explain_alone().0,
-        };
-        (message, expected)
+    pub fn is_extra(&self) -> bool {
+        matches!(self, Deviation::Extra { .. })
     }
 
-    /// The sentence where the template has nothing to show.
+    /// What is said; `id` is the node, or what is to hold it if there is none.
     #[must_use]
-    pub fn explain_alone(&self) -> (String, Option<String>) {
-        let message = match self {
-            Deviation::Extra { means_absent: true } => "spelled-out default: the template leaves it out".to_owned(),
-            Deviation::Extra { means_absent: false } => "the template has nothing here".to_owned(),
-            Deviation::Duplicate => "a second entry with the same key".to_owned(),
-            Deviation::Order { by_expansion: true } => {
-                "the order is not the template's, and a value holds `$(`, which sees only earlier entries".to_owned()
-            }
-            Deviation::Order { by_expansion: false } => "the order is not the template's".to_owned(),
-            Deviation::NotTheDefault { default } => match default {
-                Filled::Nothing => "the template leaves it out, and the server fills in nothing beside its other fields".to_owned(),
-                default => format!("the template leaves it out, and the server fills in {}", filled(default)),
+    pub fn explain(&self, shape: &Shape, id: NodeId) -> Said {
+        if let Deviation::Extra { means_absent, parent, field } = *self {
+            return extra::said(shape, parent, field, means_absent);
+        }
+        let node = shape.tree.node(id);
+        let expected = expected(shape, id);
+        let said = match self {
+            Deviation::Missing { filled } => missing(shape, id, expected.as_deref(), filled),
+            Deviation::Differs => differs(shape, id, expected.as_deref()),
+            Deviation::Text { found } => match &node.want {
+                Want::Text(_) if node.filled => differs(shape, id, expected.as_deref()),
+                Want::Text(want) => strings::text(shape, id, want, found),
+                _ => differs(shape, id, expected.as_deref()),
             },
-            Deviation::OtherDefault { template, job } => {
-                format!("left out, the server fills in {} here, and {} beside the template's fields", filled(job), filled(template))
+            Deviation::Pattern { found, mismatch } => match &node.want {
+                Want::Pattern(pattern) => strings::pattern(shape, pattern, found, *mismatch),
+                _ => differs(shape, id, expected.as_deref()),
+            },
+            Deviation::WrongType(found) => wrong_type(shape, id, found),
+            Deviation::Constraint { variable, value } => {
+                variables::constraint(shape, node, *variable, *value)
             }
-            Deviation::GeneratedMissing => "the label that the server generates is missing".to_owned(),
-            Deviation::Selector => "the selector is not exactly the one that the server generates".to_owned(),
-            Deviation::GeneratedName => "the name is not made from the template's generateName".to_owned(),
-            _ => "differs from the template".to_owned(),
+            Deviation::NotOfType { variable, found } => {
+                variables::not_of_type(shape, node, *variable, found)
+            }
+            Deviation::Disagrees { variable, first } => {
+                variables::disagrees(shape, *variable, first)
+            }
+            Deviation::Expansion => {
+                Said::new("a variable's value takes part in `$(…)`, which the kubelet would expand")
+                    .help("leave `$(` out of the value")
+            }
+            _ => self.explain_generated(shape, id),
         };
-        (message, None)
+        Said { expected, ..said }
+    }
+
+    /// What the server orders, fills in or generates.
+    fn explain_generated(&self, shape: &Shape, id: NodeId) -> Said {
+        match self {
+            Deviation::Duplicate => Said::new("a second entry with the same key; the template has one")
+                .help("take one of them out"),
+            Deviation::Order { by_expansion } => {
+                let said = Said::new(if *by_expansion {
+                    "the order is not the template's, and a value holds `$(`, which sees only earlier entries"
+                } else {
+                    "the order is not the template's"
+                });
+                match wanted::names(shape, id) {
+                    Some(names) => said.help(format!("put them in this order: {names}")),
+                    None => said.help("put the entries in the template's order"),
+                }
+            }
+            Deviation::NotTheDefault { default: Filled::Nothing } => Said::new(
+                "the template leaves it out, and the server fills in nothing beside its other fields",
+            )
+            .help("take it out"),
+            Deviation::NotTheDefault { default } => Said::new(format!(
+                "the template leaves it out, and the server fills in {}",
+                filled(default)
+            ))
+            .help("take it out"),
+            Deviation::OtherDefault { template, job } => {
+                let said = Said::new(format!(
+                    "left out, the server fills in {} here, and {} beside the template's fields",
+                    filled(job),
+                    filled(template)
+                ));
+                match template {
+                    Filled::Nothing => said,
+                    template => said.help(format!("write {}", filled(template))),
+                }
+            }
+            Deviation::GeneratedMissing => {
+                Said::new("the label that the server generates is missing")
+            }
+            Deviation::Selector => Said::new(
+                "the selector is not exactly the one that the server generates for this Job",
+            )
+            .help("take the selector out: the server adds it"),
+            Deviation::GeneratedName => Said::new(
+                "the name is not the template's generateName followed by five characters",
+            )
+            .help("take the name out: the server makes one from generateName"),
+            _ => Said::new("differs from the template"),
+        }
+    }
+}
+
+/// What the template has and the Job has not.
+fn missing(
+    shape: &Shape,
+    id: NodeId,
+    expected: Option<&str>,
+    server_fills_in: &Option<String>,
+) -> Said {
+    let written = entry(shape, id);
+    let has = expected.map(str::to_owned).or_else(|| written.as_ref().map(|w| format!("`{w}`")));
+    let mut text = match has {
+        Some(has) => format!("missing: the template has {has} here"),
+        None => "missing: the template has this".to_owned(),
+    };
+    if let Some(filled) = server_fills_in {
+        text.push_str(&format!(", and the server fills in {filled}"));
+    }
+    Said::new(text).help(match field(shape, id) {
+        Some(line) => format!("add `{line}`"),
+        None => format!("copy it from {}", shape.template_name()),
+    })
+}
+
+/// Another value than the template's.
+fn differs(shape: &Shape, id: NodeId, expected: Option<&str>) -> Said {
+    let node = shape.tree.node(id);
+    match expected {
+        Some(expected) if node.filled => {
+            Said::new(format!("the template leaves it out, and the server fills in {expected}"))
+                .help("take it out")
+        }
+        Some(expected) => {
+            Said::new(format!("the template has {expected} here")).help(write_it(shape, id))
+        }
+        None => Said::new("differs from the template").help(write_it(shape, id)),
+    }
+}
+
+/// The order to write what the template has.
+fn write_it(shape: &Shape, id: NodeId) -> String {
+    match entry(shape, id) {
+        Some(written) => format!("write `{written}`"),
+        None => format!("copy it from {}", shape.template_name()),
+    }
+}
+
+/// A value of another JSON type than the template's.
+fn wrong_type(shape: &Shape, id: NodeId, found: &str) -> Said {
+    let node = shape.tree.node(id);
+    let wanted = kind_word(node);
+    let scalar = matches!(found, "an integer" | "a number" | "a boolean");
+    let said = format!("{wanted} is expected here, not {found}");
+    match &node.want {
+        Want::Pattern(_) if scalar => Said::new(said).help("put it in quotes"),
+        Want::Text(text) if scalar && wanted::needs_quotes(text) => {
+            Said::new(said).help("put it in quotes")
+        }
+        Want::Bool(_) | Want::Number(_) if found == "a string" => {
+            Said::new(said).help("leave the quotes out")
+        }
+        _ => Said::new(said).help(write_it(shape, id)),
     }
 }
 
@@ -211,13 +299,6 @@ fn filled(filled: &Filled) -> String {
         Filled::Int(int) => int.to_string(),
         Filled::Text(text) => format!("`{text}`"),
         Filled::EmptyStruct => "`{}`".to_owned(),
-    }
-}
-
-fn differs(expected: Option<&str>) -> String {
-    match expected {
-        Some(expected) => format!("the template has {expected} here"),
-        None => "differs from the template".to_owned(),
     }
 }
 
@@ -231,124 +312,4 @@ fn kind_word(node: &CompiledNode) -> &'static str {
         Want::List => "a list",
         _ => word(node.kind),
     }
-}
-
-/// What the template has at a node, quoted; nothing for maps, lists and long texts.
-fn expected(shape: &Shape, node: &CompiledNode) -> Option<String> {
-    let text = match &node.want {
-        Want::Bool(value) => value.to_string(),
-        Want::Number(Number::Int(int)) => int.to_string(),
-        Want::Number(Number::Unsigned(int)) => int.to_string(),
-        Want::Number(Number::Float(float)) => float.to_string(),
-        Want::Text(text) | Want::Quantity(_, text) => quoted(text)?,
-        Want::Pattern(pattern) => quoted(&with_names(shape, pattern))?,
-        Want::Variable(id) => format!("`<{}>`", shape.variables.get(*id).name),
-        _ => return None,
-    };
-    Some(text)
-}
-
-fn quoted(text: &str) -> Option<String> {
-    let short =
-        text.chars().count() <= SHOWN && !text.contains(|c: char| c.is_control() || c == '`');
-    short.then(|| format!("`{text}`"))
-}
-
-fn with_names(shape: &Shape, pattern: &TextPattern) -> String {
-    pattern.fill(|id| format!("<{}>", shape.variables.get(id).name))
-}
-
-/// What can be said about a string without showing it.
-fn note_on(value: &str) -> Option<String> {
-    if let Some(c) = value.chars().find(|c| is_invisible(*c)) {
-        return Some(format!("holds the invisible character U+{:04X}", u32::from(c)));
-    }
-    if value.ends_with('\n') {
-        return Some("ends in a newline".to_owned());
-    }
-    if value.is_empty() {
-        return Some("is empty".to_owned());
-    }
-    if value != value.trim() {
-        return Some("has space around it".to_owned());
-    }
-    None
-}
-
-/// Two strings that differ: the template's whole if it is short, or its text where they part.
-fn text_differs(want: &str, found: &str) -> String {
-    if found.strip_suffix('\n') == Some(want) {
-        return format!(
-            "only differs by a newline at the end{}, which the template has not",
-            place(found, want.len())
-        );
-    }
-    if want.strip_suffix('\n') == Some(found) {
-        return "only differs by the newline at the end, which the template has".to_owned();
-    }
-    let at = common_prefix(want, found);
-    let invisible = found[at..].chars().next().filter(|c| is_invisible(*c));
-    if let Some(c) = invisible {
-        return format!("holds the invisible character U+{:04X}{}", u32::from(c), place(found, at));
-    }
-    match quoted(want) {
-        Some(want) => format!("the template has {want} here"),
-        None => format!("differs from the template{}: {}", place(found, at), text_at(want, at)),
-    }
-}
-
-/// ` at line 3, column 7`, or the column alone in a single line.
-fn place(text: &str, at: usize) -> String {
-    let before = &text[..at];
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or(before).chars().count() + 1;
-    if text.contains('\n') {
-        format!(" at line {line}, column {column}")
-    } else {
-        format!(" at column {column}")
-    }
-}
-
-/// The template's text from `at`, at most to the end of its line.
-fn text_at(want: &str, at: usize) -> String {
-    let rest: String = want[at..].lines().next().unwrap_or("").chars().take(40).collect();
-    if rest.is_empty() {
-        let ends = if at >= want.len() {
-            "the template's text ends there"
-        } else {
-            "the template's line ends there"
-        };
-        return ends.to_owned();
-    }
-    let mut line = String::new();
-    for c in rest.chars() {
-        if c.is_control() { line.extend(c.escape_unicode()) } else { line.push(c) }
-    }
-    format!("the template has `{line}` there")
-}
-
-fn pattern_differs(
-    shape: &Shape,
-    pattern: &TextPattern,
-    found: &str,
-    mismatch: Mismatch,
-) -> String {
-    let whole = with_names(shape, pattern);
-    if mismatch.piece == pattern.pieces.len() && found[mismatch.at..] == *"\n" {
-        return "only differs by a newline at the end, which the template has not".to_owned();
-    }
-    if let Some(quoted) = quoted(&whole) {
-        return format!("the template has {quoted} here");
-    }
-    let there = match pattern.pieces.get(mismatch.piece) {
-        Some(Piece::Variable(id, _)) => {
-            format!("`{}` is expected there", shape.variables.get(*id).name)
-        }
-        Some(Piece::Literal(literal)) => {
-            let shown: String = literal.lines().next().unwrap_or("").chars().take(40).collect();
-            format!("the template's text there is `{shown}`")
-        }
-        None => "the template's text ends there".to_owned(),
-    };
-    format!("differs from the template{}: {there}", place(found, mismatch.at))
 }

@@ -22,8 +22,14 @@ pub struct Finding {
     pub expected: Option<String>,
     /// What is wrong, in a sentence without a full stop; never a value from the Job.
     pub message: String,
+    /// The fix, as an order without a full stop; never a value from the Job either.
+    pub help: Option<String>,
+    /// Where in the Job's string the difference is: line and column, from 1.
+    pub part: Option<(usize, usize)>,
     /// Whether the Job lacks what the template has: `pointer` then names where it belongs.
     pub missing: bool,
+    /// Whether the Job has what the template lacks.
+    pub extra: bool,
     /// Where the template says otherwise: offset in its text.
     pub template_at: Option<u32>,
 }

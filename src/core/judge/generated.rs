@@ -72,12 +72,14 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             // The template has no service account; the deprecated spelling is one too.
             let named =
                 job.get("serviceAccountName").and_then(Node::as_str).is_some_and(|t| !t.is_empty());
-            if !named
-                && let Some(twin) = job.get("serviceAccount")
-                && says_something(twin)
-            {
+            if !named && job.get("serviceAccount").is_some_and(says_something) {
                 self.path.push(Step::Key("serviceAccount"));
-                self.extra_without_node(self.tree.node(id).claims.value, None, twin);
+                let extra = Deviation::Extra {
+                    means_absent: false,
+                    parent: id,
+                    field: Some("serviceAccount"),
+                };
+                self.report_without_node(self.tree.node(id).claims.value, id, &extra);
                 self.path.pop();
             }
         }

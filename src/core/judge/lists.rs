@@ -39,7 +39,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                     self.entry(node.children[index].1, stored(self.api, node, &entry.node));
                 }
                 None if entry.node.value == Value::Null && node.kind == Kind::Unknown => {}
-                None => self.extra_entry(node, &entry.node),
+                None => self.extra_entry(id, &entry.node),
             }
             self.path.pop();
         }
@@ -68,11 +68,15 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 
     /// An entry that the compiled tree has no node for.
-    fn extra_entry(&mut self, parent: &CompiledNode, job: &'j Node<'j>) {
-        match parent.any {
+    fn extra_entry(&mut self, parent: NodeId, job: &'j Node<'j>) {
+        let node = self.tree.node(parent);
+        match node.any {
             Some(any) if self.tree.node(any).unpinned => {}
             Some(any) => self.extra(any, job),
-            None => self.extra_without_node(parent.claims.list, None, job),
+            None => {
+                let extra = Deviation::Extra { means_absent: false, parent, field: None };
+                self.report_without_node(node.claims.list, parent, &extra);
+            }
         }
     }
 
@@ -92,7 +96,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.push(Step::Item { index: Some(index), key: None });
             match node.items.get(index) {
                 Some((_, child)) => self.entry(*child, stored(self.api, node, item)),
-                None => self.extra_entry(node, item),
+                None => self.extra_entry(id, item),
             }
             self.path.pop();
         }
@@ -112,7 +116,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         for (index, item) in job.items().iter().enumerate() {
             let Some(key) = item_key(self.api, list, item) else {
                 self.path.push(Step::Item { index: Some(index), key: None });
-                self.extra_entry(node, item);
+                self.extra_entry(id, item);
                 self.path.pop();
                 continue;
             };
@@ -137,7 +141,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         }
         for (index, key, item) in extra_keys {
             self.path.push(Step::Item { index: Some(index), key: Some(key) });
-            self.extra_entry(node, item);
+            self.extra_entry(id, item);
             self.path.pop();
         }
         for (index, (key, child)) in node.items.iter().enumerate() {

@@ -3,6 +3,7 @@
 mod equal;
 mod expansion;
 mod findings;
+mod fixes;
 mod generated;
 mod keyed;
 mod labels;

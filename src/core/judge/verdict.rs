@@ -197,7 +197,7 @@ impl Shapes {
         }
         if request.kind == "CronJob" {
             let reason =
-                "it has a Job template only, so every CronJob in its namespaces is refused"
+                "it has a template for Jobs and none for CronJobs, so every CronJob in its namespaces is refused"
                     .to_owned();
             return found(VerdictKind::Deny, Findings::default(), Some(reason));
         }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use crate::core::judge::bindings::Bindings;
 use crate::core::judge::explain::Deviation;
 use crate::core::judge::finding::{Finding, Findings, MAX_FINDINGS};
+use crate::core::judge::misspelled;
 use crate::core::judge::seen::Seen;
 use crate::core::judge::update::Before;
 use crate::core::judge::update::before::identity;
@@ -132,6 +133,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     #[must_use]
     pub fn finish(mut self) -> Findings {
         self.findings.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
+        misspelled::name_each_other(&mut self.findings);
         Findings {
             findings: self.findings,
             count: self.count,
@@ -224,7 +226,10 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             None => matches!(job.value, Value::Null),
         };
         if !absent {
-            self.extra_without_node(self.tree.node(parent).claims.value, field, job);
+            let rule = self.tree.node(parent).claims.value;
+            let means_absent = means_absent(field, job);
+            let extra = Deviation::Extra { means_absent, parent, field: Some(key) };
+            self.report_without_node(rule, parent, &extra);
         }
     }
 
@@ -322,7 +327,12 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         };
         let means_absent = self.means_absent(node, job);
         let raised = self.raised_by_extra(rule, id, job);
-        self.report(id, rule, raised, &Deviation::Extra { means_absent });
+        let field = match &node.name {
+            Name::Key(key) if !self.is_in_map(node) => Some(key.as_str()),
+            _ => None,
+        };
+        let extra = Deviation::Extra { means_absent, parent: node.parent, field };
+        self.report(id, rule, raised, &extra);
     }
 
     pub(super) fn is_in_map(&self, node: &CompiledNode) -> bool {
@@ -332,17 +342,6 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     fn means_absent(&self, node: &CompiledNode, job: &Node<'_>) -> bool {
         let Name::Key(key) = &node.name else { return false };
         means_absent(self.api.field(self.tree.node(node.parent).kind, key), job)
-    }
-
-    /// Something that the template does not have, where the compiled tree has no node either.
-    pub(super) fn extra_without_node(
-        &mut self,
-        rule: RuleId,
-        field: Option<&'static Field>,
-        job: &Node<'_>,
-    ) {
-        let means_absent = means_absent(field, job);
-        self.report_without_node(rule, &Deviation::Extra { means_absent });
     }
 
     /// A deviation at a node, attributed by its kind.
@@ -373,17 +372,20 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     ) {
         if self.counted(Some(id), rule, raised, deviation) {
             let node = self.tree.node(id);
-            let (message, expected) = deviation.explain(self.shape, id);
             let at = (node.at != u32::MAX && !node.filled).then_some(node.at);
-            let missing = deviation.is_missing();
-            self.push(rule, raised, message, expected, missing, at);
+            self.push(rule, raised, id, deviation, at);
         }
     }
 
-    pub(super) fn report_without_node(&mut self, rule: RuleId, deviation: &Deviation<'_>) {
+    /// A deviation where the compiled tree has no node, only one that would hold it.
+    pub(super) fn report_without_node(
+        &mut self,
+        rule: RuleId,
+        parent: NodeId,
+        deviation: &Deviation<'_>,
+    ) {
         if self.counted(None, rule, None, deviation) {
-            let (message, expected) = deviation.explain_alone();
-            self.push(rule, None, message, expected, false, None);
+            self.push(rule, None, parent, deviation, None);
         }
     }
 
@@ -427,23 +429,23 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         &mut self,
         rule: RuleId,
         raised_by: Option<RuleId>,
-        mut message: String,
-        expected: Option<String>,
-        missing: bool,
+        id: NodeId,
+        deviation: &Deviation<'_>,
         template_at: Option<u32>,
     ) {
-        if let Some(said) = &self.shape.rule(rule).message {
-            message = format!("{message} ({})", said.trim_end_matches('.'));
-        }
+        let said = deviation.explain(self.shape, id);
         self.findings.push(Finding {
             rule,
             action: self.action(rule, raised_by),
             raised_by,
             path: path::render(&self.path),
             pointer: path::pointer_in(&self.path, self.job),
-            expected,
-            message,
-            missing,
+            expected: said.expected,
+            message: said.message,
+            help: said.help,
+            part: said.part,
+            missing: deviation.is_missing(),
+            extra: deviation.is_extra(),
             template_at,
         });
     }

@@ -42,6 +42,8 @@ pub struct Mismatch {
     pub at: usize,
     /// Index of the piece that did not fit.
     pub piece: usize,
+    /// How many bytes of that piece did, if it is a literal.
+    pub into: usize,
 }
 
 /// Splits a template string at the placeholders in it.
@@ -117,12 +119,13 @@ impl TextPattern {
         let mut found = vec![];
         let mut at = 0;
         for (index, piece) in self.pieces.iter().enumerate() {
-            let mismatch = |at| Mismatch { at, piece: index };
+            let mismatch = |at| Mismatch { at, piece: index, into: 0 };
             let rest = &text[at..];
             match piece {
                 Piece::Literal(literal) => {
                     if !rest.starts_with(literal.as_str()) {
-                        return Err(mismatch(at + common_prefix(rest, literal)));
+                        let into = common_prefix(rest, literal);
+                        return Err(Mismatch { at: at + into, piece: index, into });
                     }
                     at += literal.len();
                 }
@@ -145,7 +148,10 @@ impl TextPattern {
                                 self.pieces[index + 1..].iter().map(literal_len).sum();
                             match rest.len().checked_sub(tail) {
                                 Some(length) if rest.is_char_boundary(length) => length,
-                                _ => return Err(Mismatch { at: text.len(), piece: index + 1 }),
+                                _ => {
+                                    let at = text.len();
+                                    return Err(Mismatch { at, piece: index + 1, into: 0 });
+                                }
                             }
                         }
                     };
@@ -155,7 +161,7 @@ impl TextPattern {
             }
         }
         if at < text.len() {
-            return Err(Mismatch { at, piece: self.pieces.len() });
+            return Err(Mismatch { at, piece: self.pieces.len(), into: 0 });
         }
         Ok(found)
     }

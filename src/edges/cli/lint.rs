@@ -6,7 +6,7 @@ use crate::edges::cli::{
     CannotRun, Format, at_default, print, stderr_style, stdout_style, substitution,
 };
 use crate::edges::shapes::{self, LoadedShape};
-use crate::formats::report::snippet::{Mark, Severity, Style, place, report};
+use crate::formats::report::snippet::{Below, Mark, Severity, Style, place, report};
 
 /// The flags of `jobshape lint`.
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ fn human(one: &LoadedShape, style: Style) -> String {
             .map(|source| Mark { source, at, label: "" })
             .into_iter()
             .collect();
-        text.push_str(&report(Severity::Warning, None, &warning, &marks, None, style));
+        text.push_str(&report(Severity::Warning, None, &warning, &marks, Below::default(), style));
         text.push('\n');
     }
     let operations: Vec<&str> = shape.operations.iter().map(|o| o.word()).collect();

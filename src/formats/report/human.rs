@@ -3,20 +3,31 @@
 
 use crate::core::judge::VerdictKind;
 use crate::core::path::cut;
-use crate::core::shape::rule::Action;
+use crate::core::shape::Shape;
+use crate::core::shape::rule::{Action, RuleId};
 use crate::formats::report::judged::{JudgedJob, Summary};
-use crate::formats::report::refusal::{notes, place_and_message};
-use crate::formats::report::snippet::{Mark, Severity, Style, report};
+use crate::formats::report::refusal::{advice, notes, place_and_message, sentence};
+use crate::formats::report::snippet::{Below, Mark, Severity, Style, report};
 use crate::formats::text::Source;
 
 /// The whole output.
 #[must_use]
 pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
     let mut text = String::new();
+    let mut refused_by: Vec<&Shape> = vec![];
     for job in jobs {
         findings(job, sources, style, &mut text);
         text.push_str(&line(job));
         text.push('\n');
+        if let Some(shape) = &job.verdict.shape
+            && job.verdict.findings.enforced > 0
+            && !refused_by.iter().any(|known| known.name == shape.name)
+        {
+            refused_by.push(shape);
+        }
+    }
+    for shape in refused_by {
+        text.push_str(&format!("{}: {}\n", shape.name, advice(shape)));
     }
     text.push_str(&counts(&Summary::of(jobs)));
     text.push('\n');
@@ -26,6 +37,7 @@ pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
 fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String) {
     let Some(source) = sources.get(job.text) else { return };
     let Some(shape) = &job.verdict.shape else { return };
+    let mut heard: Vec<RuleId> = vec![];
     for (finding, offset) in job.verdict.findings.findings.iter().zip(&job.offsets) {
         let severity = match finding.action {
             Action::Enforce => Severity::Error,
@@ -34,17 +46,17 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
         };
         // What is missing has no place of its own: the marker stands at what it is missing from.
         let label = if finding.missing { "in here" } else { "" };
+        let part = |at: u32| finding.part.and_then(|part| inside(source, at, part)).unwrap_or(at);
         let marks: Vec<Mark<'_>> =
-            offset.iter().map(|at| Mark { source, at: *at, label }).collect();
+            offset.iter().map(|at| Mark { source, at: part(*at), label }).collect();
         let title = place_and_message(shape, finding);
-        text.push_str(&report(
-            severity,
-            Some(&shape.rule(finding.rule).name),
-            &title,
-            &marks,
-            None,
-            style,
-        ));
+        // Once a rule and Job: the same sentence below each of many findings would hide them.
+        let rule = shape.rule(finding.rule);
+        let note = rule.message.as_deref().map(sentence);
+        let note = note.filter(|_| !heard.contains(&finding.rule));
+        heard.push(finding.rule);
+        let below = Below { help: finding.help.as_deref(), note: note.as_deref() };
+        text.push_str(&report(severity, Some(&rule.name), &title, &marks, below, style));
         text.push('\n');
     }
     for note in notes(&job.verdict) {
@@ -53,6 +65,25 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
     let hidden = job.verdict.findings.count - job.verdict.findings.findings.len();
     if hidden > 0 {
         text.push_str(&format!("and {hidden} more findings in {}\n\n", job.source));
+    }
+}
+
+/// Where a line and column of a string stand in the file, if it is written there as it is: a
+/// block text (`|`), or one line without quotes.
+fn inside(source: &Source, at: u32, (line, column): (usize, usize)) -> Option<u32> {
+    let start = source.position(at);
+    let text = source.line_text(start.line)?;
+    let is_block = start.line > 1
+        && source
+            .line_text(start.line - 1)?
+            .trim_end()
+            .trim_end_matches(['-', '+'])
+            .ends_with(" |");
+    let quoted = text.chars().nth(start.column - 1).is_some_and(|c| c == '"' || c == '\'');
+    match (is_block, line) {
+        (true, _) => source.offset_of(start.line + line - 1, start.column + column - 1),
+        (false, 1) if !quoted => source.offset_of(start.line, start.column + column - 1),
+        _ => None,
     }
 }
 

@@ -62,6 +62,10 @@ struct OneFinding<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     expected: Option<&'a str>,
     message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+    #[serde(rename = "ruleMessage", skip_serializing_if = "Option::is_none")]
+    rule_message: Option<&'a str>,
     shape: &'a str,
     digest: &'a str,
 }
@@ -103,6 +107,8 @@ fn one(job: &JudgedJob) -> OneResult<'_> {
                 column: position.map(|p| p.column),
                 expected: finding.expected.as_deref(),
                 message: &finding.message,
+                help: finding.help.as_deref(),
+                rule_message: shape.rule(finding.rule).message.as_deref(),
                 shape: &shape.name,
                 digest: &shape.digest,
             })

@@ -5,12 +5,14 @@
 
 use crate::core::judge::{Finding, Verdict};
 use crate::core::shape::Shape;
-use crate::core::shape::rule::Action;
+use crate::core::shape::rule::{Action, RuleId};
 
 /// Most findings in one text.
 const MAX_LINES: usize = 20;
 /// Longest text, in bytes.
 const MAX_TEXT: usize = 4096;
+/// Longest list of variables that is shown, in bytes.
+const MAX_NAMES: usize = 160;
 /// Longest that the count of the others is, in bytes.
 const LAST_LINE: usize = 32;
 /// Longest warning, in characters: the API server cuts longer ones once there are many.
@@ -20,6 +22,24 @@ const MAX_WARNING: usize = 256;
 #[must_use]
 pub fn finding_line(shape: &Shape, finding: &Finding) -> String {
     format!("{} {}", shape.rule(finding.rule).name, place_and_message(shape, finding))
+}
+
+/// What to do about any finding, for somebody who never heard of shapes.
+#[must_use]
+pub fn advice(shape: &Shape) -> String {
+    let names: Vec<String> = shape.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
+    let names = match names.split_last() {
+        None => String::new(),
+        Some((last, most)) if names.concat().len() <= MAX_NAMES => match most {
+            [] => format!(", except for the value of {last}"),
+            most => format!(", except for the values of {} and {last}", most.join(", ")),
+        },
+        Some(_) => ", except for its variables".to_owned(),
+    };
+    format!(
+        "Every Job in this namespace must equal {}{names}. Take out what it has not and add what is missing, or have the template changed.",
+        shape.template_name()
+    )
 }
 
 /// `PATH: text`, for formats that show the rule in a way of their own.
@@ -53,9 +73,41 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
         "{speaker} refused this {kind}: {count} finding{}",
         if count == 1 { "" } else { "s" }
     );
-    let notes: String = notes(verdict).iter().map(|note| format!("\n{note}")).collect();
-    let enforced = enforced.into_iter().map(|f| format!("- {}", finding_line(shape, f)));
-    lines(head, count, enforced, notes.len()) + &notes
+    let shown = enforced.iter().take(MAX_LINES).map(|f| f.rule);
+    let last = notes(verdict).into_iter().chain([advice(shape)]);
+    let last: String = last.map(|line| format!("\n{line}")).collect();
+    let findings = enforced.iter().map(|f| format!("- {}", finding_line(shape, f)));
+    let mut text = lines(head, count, findings, last.len());
+    for line in explanations(shape, shown) {
+        if text.len() + line.len() + last.len() >= MAX_TEXT {
+            break;
+        }
+        text.push('\n');
+        text.push_str(&line);
+    }
+    text + &last
+}
+
+/// What the shape says about rules, a line each, and once: below twenty findings of one rule the
+/// same sentence twenty times would hide them.
+fn explanations(shape: &Shape, rules: impl Iterator<Item = RuleId>) -> Vec<String> {
+    let mut said: Vec<RuleId> = vec![];
+    let mut lines = vec![];
+    for id in rules {
+        let rule = shape.rule(id);
+        if let Some(message) = rule.message.as_deref().filter(|_| !said.contains(&id)) {
+            lines.push(format!("{}: {}", rule.name, sentence(message)));
+        }
+        said.push(id);
+    }
+    lines
+}
+
+/// What somebody wrote, on one line and with a full stop.
+#[must_use]
+pub fn sentence(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
 }
 
 /// How an update was judged, where that is not plain from its findings: sentences.
@@ -96,11 +148,15 @@ pub fn warnings(verdict: &Verdict) -> Vec<String> {
     let mut warnings: Vec<String> = vec![];
     let mut total = 0;
     for finding in verdict.findings.findings.iter().filter(|f| f.action == Action::Warn) {
+        // Each stands alone, so each has what the shape says about its rule.
+        let message = &shape.rule(finding.rule).message;
+        let said = message.as_deref().map(|m| format!(" ({})", m.trim_end_matches('.')));
         let text = format!(
-            "jobshape: {} ({}): {}",
+            "jobshape: {} ({}): {}{}",
             shape.name,
             shape.short_digest(),
-            finding_line(shape, finding)
+            finding_line(shape, finding),
+            said.unwrap_or_default()
         );
         let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_WARNING).collect();
         total += text.len();
@@ -133,3 +189,6 @@ fn lines(head: String, count: usize, lines: impl Iterator<Item = String>, taken:
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,15 +41,24 @@ pub struct Mark<'a> {
     pub label: &'a str,
 }
 
-/// A headed report with at most two marked places and a note; `rule` stands in brackets behind
-/// the first word.
+/// What stands below the marked places.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Below<'a> {
+    /// The fix.
+    pub help: Option<&'a str>,
+    /// What else is to be known.
+    pub note: Option<&'a str>,
+}
+
+/// A headed report with at most two marked places and what stands below them; `rule` stands in
+/// brackets behind the first word.
 #[must_use]
 pub fn report(
     severity: Severity,
     rule: Option<&str>,
     title: &str,
     marks: &[Mark<'_>],
-    note: Option<&str>,
+    below: Below<'_>,
     style: Style,
 ) -> String {
     let lines: Vec<MarkedLine<'_>> = marks.iter().filter_map(MarkedLine::of).collect();
@@ -76,8 +85,11 @@ pub fn report(
                 .annotation(annotation),
         );
     }
-    if let Some(note) = note {
-        group = group.element(Level::HELP.message(note));
+    if let Some(help) = below.help {
+        group = group.element(Level::HELP.message(help));
+    }
+    if let Some(note) = below.note {
+        group = group.element(Level::NOTE.message(note));
     }
     let renderer = match style {
         Style::Plain => Renderer::plain(),
@@ -104,7 +116,8 @@ pub fn mistake(sources: &[&Source], mistake: &Mistake, style: Style) -> String {
         (true, Some(source)) => format!("{}: {}", source.name, mistake.message),
         _ => mistake.message.clone(),
     };
-    report(Severity::Error, None, &title, &marks, mistake.help.as_deref(), style)
+    let below = Below { help: mistake.help.as_deref(), note: None };
+    report(Severity::Error, None, &title, &marks, below, style)
 }
 
 /// `file:line:column`.

@@ -113,7 +113,7 @@ fn zero_takes_the_default_where_the_field_is_no_pointer() {
         refuses(
             &shape,
             &probe(json!({"periodSeconds": 1})),
-            &[("worker.livenessProbe.periodSeconds", "the template has 10 here")],
+            &[("worker.livenessProbe.periodSeconds", "the server fills in 10")],
         );
     }
     let twenty = shape(&probe(json!({"periodSeconds": 20})), "");
@@ -182,8 +182,13 @@ fn nothing_is_coerced() {
             json!("true"),
             "a boolean is expected here, not a string",
         ),
-        ("worker/args/0", "worker.args[0]", json!(1), "not an integer: put it in quotes"),
-        ("worker/env/0/value", "worker.env[A].value", json!(1), "put it in quotes"),
+        ("worker/args/0", "worker.args[0]", json!(1), "a string is expected here, not an integer"),
+        (
+            "worker/env/0/value",
+            "worker.env[A].value",
+            json!(1),
+            "a string is expected here, not an integer",
+        ),
         ("worker/env/0/value", "worker.env[A].value", json!("1.0"), "the template has `1` here"),
         (
             "pod/containers",

@@ -128,7 +128,7 @@ fn long_texts_are_told_apart_by_line_and_column() {
     };
     says(
         &script.replacen("make test", "make all", 1),
-        "at line 3, column 6: the template has `test` there",
+        "at line 3, column 6 of the text: the template has `make test` there",
     );
     says(script.trim_end(), "only differs by the newline at the end, which the template has");
     says(&format!("{script}\n"), "only differs by a newline at the end");
@@ -137,7 +137,7 @@ fn long_texts_are_told_apart_by_line_and_column() {
         &script.replacen("cd", "c\u{200b}d", 1),
         "holds the invisible character U+200B at line 2, column 2",
     );
-    says("", "at column 1: the template has `set -eu` there");
+    says("", "at column 1 of the text: the template has `set -eu` there");
 }
 
 #[test]
@@ -151,7 +151,10 @@ fn long_texts_with_variables_say_where_they_stop_fitting() {
         refuses(&of, &job().set("worker/args", json!([text])), &[("worker.args[0]", said)]);
     };
     let filled = script.replace("<id>", "b");
-    says(&filled.replace("end b", "END b"), "at line 7, column 1: the template's text there is");
+    says(
+        &filled.replace("end b", "END b"),
+        "at line 7, column 1 of the text: the template has `end <id>` there",
+    );
     says(&format!("{filled}\n"), "a newline");
     says(&filled.replace("run b", "ran b"), "at line 6, column 2");
 }

@@ -50,7 +50,7 @@ fn what_the_server_generates_is_subtracted() {
     admits(&plain(), &seen(labelled()));
     refuses(&plain(), &seen(job()), &[("spec.template.metadata.labels", "missing")]);
     let extra = seen(labelled().set(&label(LABELS, "a"), json!("b")));
-    refuses(&plain(), &extra, &[(&place("a"), "nothing here")]);
+    refuses(&plain(), &extra, &[(&place("a"), "the template has only")]);
     // The same where the template has no labels at all.
     let bare = shape(&job(), "");
     admits(&bare, &seen(job()));
@@ -62,12 +62,12 @@ fn a_generated_label_must_have_the_generated_value() {
     for key in GENERATED_LABELS {
         for wrong in [json!("another"), json!(""), json!(1), json!(null)] {
             let job = seen(labelled()).set(&label(LABELS, key), wrong);
-            refuses(&plain(), &job, &[(&place(key), "nothing here")]);
+            refuses(&plain(), &job, &[(&place(key), "the template has only")]);
         }
         // Each its own: a name is no uid.
         let other = if generated(key) == UID { "worker" } else { UID };
         let job = seen(labelled()).set(&label(LABELS, key), json!(other));
-        refuses(&plain(), &job, &[(&place(key), "nothing here")]);
+        refuses(&plain(), &job, &[(&place(key), "the template has only")]);
     }
 }
 
@@ -80,12 +80,12 @@ fn a_generated_label_may_be_missing_only_before_there_is_a_uid() {
     for key in ["job-name", "batch.kubernetes.io/job-name"] {
         admits(&plain(), &labelled().set(&label(LABELS, key), json!("worker")));
         let wrong = labelled().set(&label(LABELS, key), json!("other"));
-        refuses(&plain(), &wrong, &[(&place(key), "nothing here")]);
+        refuses(&plain(), &wrong, &[(&place(key), "the template has only")]);
     }
     for key in ["controller-uid", "batch.kubernetes.io/controller-uid"] {
         for value in [UID, "", "worker"] {
             let early = labelled().set(&label(LABELS, key), json!(value));
-            refuses(&plain(), &early, &[(&place(key), "nothing here")]);
+            refuses(&plain(), &early, &[(&place(key), "the template has only")]);
         }
     }
 }
@@ -147,7 +147,7 @@ fn generated_labels_may_stand_at_the_job_too() {
         admits(&plain(), &seen(labelled()).set(&own, json!(generated(key))));
         let wrong = seen(labelled()).set(&own, json!("another"));
         let path = place(key).replace("spec.template.", "");
-        refuses(&plain(), &wrong, &[(&path, "nothing here")]);
+        refuses(&plain(), &wrong, &[(&path, "the template has only")]);
     }
 }
 
@@ -165,7 +165,11 @@ fn with_a_manual_selector_nothing_is_generated() {
     let without = template.clone().remove("/spec/selector");
     refuses(&manual, &without, &[("spec.selector", "missing")]);
     let generated = template.clone().set(&label(LABELS, "job-name"), json!("worker"));
-    refuses(&manual, &generated, &[("spec.template.metadata.labels.job-name", "nothing here")]);
+    refuses(
+        &manual,
+        &generated,
+        &[("spec.template.metadata.labels.job-name", "the template has only")],
+    );
     // And the other way round.
     let manual = labelled().set("/spec/manualSelector", json!(true));
     refuses(&plain(), &manual, &[("spec.manualSelector", "false")]);

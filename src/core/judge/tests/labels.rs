@@ -28,9 +28,9 @@ fn refused() -> Vec<(Job, Vec<(&'static str, &'static str)>)> {
         ),
         (
             labelled(json!({"app": "w", "example.org/tier": "x", "a": "b"})),
-            vec![("metadata.labels.a", "nothing here")],
+            vec![("metadata.labels.a", "the template has only")],
         ),
-        (labelled(json!({"a": "b"})), vec![("metadata.labels.a", "nothing here")]),
+        (labelled(json!({"a": "b"})), vec![("metadata.labels.a", "the template has only")]),
         (labelled(json!(["a"])), vec![("metadata.labels", "a map is expected here, not a list")]),
         (labelled(json!("a")), vec![("metadata.labels", "a map is expected here, not a string")]),
     ]
@@ -65,7 +65,7 @@ fn generated_labels_are_copied_or_not() {
     admits(&shape, &copy);
     admits(&shape, &labelled(json!({"job-name": "worker"})));
     let wrong = copy.set("/metadata/labels/job-name", json!("other"));
-    refuses(&shape, &wrong, &[("metadata.labels.job-name", "nothing here")]);
+    refuses(&shape, &wrong, &[("metadata.labels.job-name", "the template has only")]);
 
     let generated = json!({
         "app": "w", "example.org/tier": "x",
@@ -103,7 +103,7 @@ fn a_template_with_job_labels_wants_exactly_these() {
     admits(&shape_of, &own);
     refuses(&shape_of, &job(), &[("metadata.labels", "missing")]);
     let extra = own.clone().set("/metadata/labels/a", json!("b"));
-    refuses(&shape_of, &extra, &[("metadata.labels.a", "nothing here")]);
+    refuses(&shape_of, &extra, &[("metadata.labels.a", "the template has only")]);
     // A Job without any gets its Pod's.
     let same = own.set(POD, json!({"app": "w"}));
     let of_same = shape(&same, "");
@@ -112,7 +112,7 @@ fn a_template_with_job_labels_wants_exactly_these() {
     let of_more = shape(&more, "");
     admits(&of_more, &more);
     let copied = more.remove("/metadata/labels");
-    refuses(&of_more, &copied, &[("metadata.labels.tier", "nothing here")]);
+    refuses(&of_more, &copied, &[("metadata.labels.tier", "the template has only")]);
 }
 
 #[test]

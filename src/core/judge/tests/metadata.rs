@@ -176,11 +176,12 @@ fn the_same_names_are_ordinary_anywhere_else() {
         {
             let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
             let written = job().set(&format!("{place}/{key}"), json!("x"));
-            refuses(&plain, &written, &[(&path, "nothing here")]);
+            let said = if place.ends_with("metadata") { "nothing here" } else { "no such field" };
+            refuses(&plain, &written, &[(&path, said)]);
         }
     }
     let status = job().set("/spec/template/status", json!({"phase": "Running"}));
-    refuses(&plain, &status, &[("spec.template.status", "nothing here")]);
+    refuses(&plain, &status, &[("spec.template.status", "no such field")]);
     let status = job().set("/metadata/status", json!("x"));
-    refuses(&plain, &status, &[("metadata.status", "nothing here")]);
+    refuses(&plain, &status, &[("metadata.status", "no such field")]);
 }

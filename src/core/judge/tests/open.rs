@@ -110,7 +110,7 @@ fn a_whole_item_besides_the_templates() {
     admits(&open, &env(json!([a, debug])));
     admits(&open, &env(json!([debug, a])));
     let wrong = json!({"name": "DEBUG", "value": "2"});
-    refuses(&open, &env(json!([a, wrong])), &[("worker.env[DEBUG]", "nothing here")]);
+    refuses(&open, &env(json!([a, wrong])), &[("worker.env[DEBUG]", "the template has only")]);
     refuses(&open, &env(json!([a, debug, debug])), &[("worker.env[DEBUG]", "a second entry")]);
 }
 
@@ -224,7 +224,7 @@ fn unpinned_in_every_item_opens_no_list() {
     refuses(
         &open,
         &job().set("pod/containers/-", second),
-        &[("pod.containers[x]", "nothing here")],
+        &[("pod.containers[x]", "the template has only")],
     );
     refuses(&open, &job().set("worker/tty", json!(true)), &[("worker.tty", "nothing here")]);
     // Any other entry of a map: all of it.

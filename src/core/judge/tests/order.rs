@@ -21,7 +21,7 @@ fn the_order_of_containers_counts() {
         refuses(&shape, &without, &[(&format!("{path}[b]"), "missing")]);
         let extra = job()
             .set(list, json!([container("x"), container("a"), container("b"), container("c")]));
-        refuses(&shape, &extra, &[(&format!("{path}[x]"), "nothing here")]);
+        refuses(&shape, &extra, &[(&format!("{path}[x]"), "the template has only")]);
     }
 }
 
@@ -92,7 +92,7 @@ fn lists_without_a_key_are_compared_in_order() {
     refuses(
         &shape,
         &template.clone().set("worker/args/-", json!("c")),
-        &[("worker.args[2]", "nothing here")],
+        &[("worker.args[2]", "the template has only")],
     );
     refuses(
         &shape,

@@ -68,7 +68,10 @@ fn said(shape: &Shape, job: &Job) -> Vec<String> {
     findings
         .findings
         .into_iter()
-        .map(|f| format!("{} {} {}", f.message, f.path, f.expected.unwrap_or_default()))
+        .map(|f| {
+            let more = [f.expected, f.help].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            format!("{} {} {more}", f.message, f.path)
+        })
         .collect()
 }
 

@@ -33,7 +33,7 @@ fn a_pattern_is_of_the_whole_value() {
     rejects(
         &of,
         &["x", "abc", "xa", "ac", "A"],
-        "the value of `v` is not a string that matches `a|bc*`",
+        "the value of the variable `v` must be a string that matches `a|bc*`",
     );
     rejects(&of, &["a\n"], "it ends in a newline");
     rejects(&of, &[" a", "a "], "it has space around it");
@@ -54,10 +54,10 @@ fn lengths_count_characters() {
 fn an_enum_and_a_const_are_exact() {
     let of = with("<v>", "v: {enum: [a, bc]}");
     accepts(&of, &["a", "bc"]);
-    rejects(&of, &["b", "A", "abc"], "is not one of `a`, `bc`");
+    rejects(&of, &["b", "A", "abc"], "must be one of `a`, `bc`");
     let only = with("<v>", "v: {const: a}");
     accepts(&only, &["a"]);
-    rejects(&only, &["b"], "is not `a`");
+    rejects(&only, &["b"], "must be `a`");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn an_integer_in_a_string_is_canonical_and_within_its_bounds() {
             "--n=-6", "--n=61", "--n=01", "--n=+1", "--n=-0", "--n=1.0", "--n= 1", "--n=1e1",
             "--n=x",
         ],
-        "the value of `v` is not an integer from -5 to 60",
+        "the template has `--n=<v>` here, and `<v>` must be an integer from -5 to 60",
     );
     rejects(&of, &["--m=1", "-n=1", ""], "the template has `--n=<v>` here");
     let largest = format!("--n={}", i64::MAX);
@@ -105,31 +105,31 @@ fn a_whole_value_has_the_type_of_its_place() {
             "/spec/activeDeadlineSeconds",
             "spec.activeDeadlineSeconds",
             json!("60"),
-            "is a string, not an integer from 60 to 600",
+            "must be an integer from 60 to 600, and this is a string",
         ),
         (
             "/spec/activeDeadlineSeconds",
             "spec.activeDeadlineSeconds",
             json!(59),
-            "is not an integer from 60 to 600",
+            "must be an integer from 60 to 600",
         ),
         (
             "/spec/activeDeadlineSeconds",
             "spec.activeDeadlineSeconds",
             json!(601),
-            "is not an integer from 60 to 600",
+            "must be an integer from 60 to 600",
         ),
         (
             "/spec/activeDeadlineSeconds",
             "spec.activeDeadlineSeconds",
             json!(0),
-            "is not an integer from 60 to 600",
+            "must be an integer from 60 to 600",
         ),
         (
             "/spec/activeDeadlineSeconds",
             "spec.activeDeadlineSeconds",
             json!(60.5),
-            "is a number, not",
+            "and this is a number",
         ),
         (
             "/spec/activeDeadlineSeconds",
@@ -141,34 +141,39 @@ fn a_whole_value_has_the_type_of_its_place() {
             "pod/automountServiceAccountToken",
             "pod.automountServiceAccountToken",
             json!("true"),
-            "is a string, not true or false",
+            "must be true or false, and this is a string",
         ),
         (
             "worker/resources/limits/memory",
             "worker.resources.limits.memory",
             json!("2Gi"),
-            "is not a quantity from 64Mi to 1Gi",
+            "must be a quantity from 64Mi to 1Gi",
         ),
         (
             "worker/resources/limits/memory",
             "worker.resources.limits.memory",
             json!("63Mi"),
-            "is not a quantity",
+            "must be a quantity",
         ),
         (
             "worker/resources/limits/memory",
             "worker.resources.limits.memory",
             json!("0"),
-            "is not a quantity",
+            "must be a quantity",
         ),
         (
             "worker/resources/limits/memory",
             "worker.resources.limits.memory",
             json!("lots"),
-            "is a string, not a quantity",
+            "must be a quantity from 64Mi to 1Gi, and this is a string",
         ),
-        ("worker/env/0/value", "worker.env[A].value", json!("True"), "is not true or false"),
-        ("worker/env/0/value", "worker.env[A].value", json!(true), "put it in quotes"),
+        ("worker/env/0/value", "worker.env[A].value", json!("True"), "must be true or false"),
+        (
+            "worker/env/0/value",
+            "worker.env[A].value",
+            json!(true),
+            "a string is expected here, not a boolean",
+        ),
     ] {
         refuses(&of, &good.clone().set(pointer, value), &[(path, said)]);
     }
@@ -197,7 +202,11 @@ fn a_variable_has_one_value_everywhere() {
         &[("worker.env[A].value", &said), ("worker.env[B].value", &said)],
     );
     // A value that is none is one finding, and fixes nothing.
-    refuses(&of, &values("7", "q", "x-q"), &[("worker.args[1]", "the value of `id` is not")]);
+    refuses(
+        &of,
+        &values("7", "q", "x-q"),
+        &[("worker.args[1]", "`id` must be a string that matches")],
+    );
     // Whatever order the Job has.
     let reversed = values("q", "q", "x-r").reverse("worker/env");
     refuses(&of, &reversed, &[("worker.env[B].value", &said)]);
@@ -243,7 +252,7 @@ fn the_same_variable_twice_in_one_string() {
     let of = with("<v>/<v>", "v: {pattern: '[a-z]+', example: a}");
     accepts(&of, &["ab/ab"]);
     rejects(&of, &["ab/ac"], "`v` has another value here than at");
-    rejects(&of, &["1/2"], "the value of `v` is not");
+    rejects(&of, &["1/2"], "`<v>` must be a string");
 }
 
 #[test]
@@ -253,7 +262,7 @@ fn several_variables_of_fixed_length() {
         "a: {pattern: '[0-9]{4}', example: '1234'}, b: {pattern: '[0-9]+', example: '1'}",
     );
     accepts(&of, &["12345!", "1234567!"]);
-    rejects(&of, &["1234!"], "the value of `b`");
+    rejects(&of, &["1234!"], "and `<b>` must be");
     rejects(&of, &["123!", "1234567", "12345!!"], "");
 }
 
@@ -262,7 +271,7 @@ fn several_variables_of_which_no_word_begins_another() {
     let of = with("<a><b>", "a: {enum: [home, work]}, b: {pattern: '[a-z]*', example: x}");
     accepts(&of, &["home", "homehome", "workx"]);
     rejects(&of, &["hom", "xhome", ""], "the template has `<a><b>` here");
-    rejects(&of, &["home1"], "the value of `b`");
+    rejects(&of, &["home1"], "and `<b>` must be");
 }
 
 #[test]
@@ -306,7 +315,7 @@ fn a_variable_among_the_keys_of_a_map_and_in_an_unknown_place() {
             .set("/spec/brandNew", json!({"deep": [b, 1]}))
     };
     admits(&of, &values("r-b", json!("b")));
-    refuses(&of, &values("r-b", json!(1)), &[("spec.brandNew.deep[0]", "is an integer, not")]);
+    refuses(&of, &values("r-b", json!(1)), &[("spec.brandNew.deep[0]", "and this is an integer")]);
     refuses(
         &of,
         &values("r-b", json!("c")),

@@ -58,7 +58,7 @@ fn what_something_else_should_have_filled_in_is_a_mistake() {
         "variables: {r: {pattern: '[a-z]+', example: a, placeholder: '{{ run_id }}'}}",
     );
     admits(&named, &args("abc"));
-    refuses(&named, &args("{{ run_id }}"), &[("worker.args[0]", "the value of `r`")]);
+    refuses(&named, &args("{{ run_id }}"), &[("worker.args[0]", "the value of the variable `r`")]);
 }
 
 #[test]
@@ -91,7 +91,11 @@ fn a_placeholder_in_a_key_is_a_mistake() {
         |name: &str, value: &str| job().set("worker/env", json!([{"name": name, "value": value}]));
     let of = shape(&env("RUN_ID", "RUN_ID"), word);
     admits(&of, &env("RUN_ID", "abc"));
-    refuses(&of, &env("RUN_ID", "ABC"), &[("worker.env[RUN_ID].value", "the value of `v`")]);
+    refuses(
+        &of,
+        &env("RUN_ID", "ABC"),
+        &[("worker.env[RUN_ID].value", "the value of the variable `v`")],
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::thread;
 use super::old::OldJobs;
 use crate::core::judge::update::Old;
 use crate::core::judge::{Findings, Request, Shapes, Verdict, VerdictKind};
-use crate::core::mistake::Mistake;
+use crate::core::mistake::{Mistake, nearest};
 use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::tree::{Node, Value};
@@ -165,16 +165,24 @@ impl Judging<'_> {
             object: job,
             old: Some(Old::new(&read_old)),
         });
+        if self.shapes.of_namespace(&judged.namespace).is_none()
+            && let Some(reason) = &mut judged.verdict.reason
+        {
+            let governed = self.shapes.all().iter().flat_map(|shape| &shape.namespaces);
+            if let Some(meant) = nearest(&judged.namespace, governed.map(String::as_str)) {
+                reason.push_str(&format!("; did you mean `{meant}`?"));
+            }
+        }
         let mut places = Places::of(source, &object);
-        judged.offsets = judged
-            .verdict
-            .findings
-            .findings
-            .iter()
-            .map(|finding| places.find(&format!("{prefix}{}", finding.pointer)))
-            .collect();
-        judged.positions =
-            judged.offsets.iter().map(|at| at.map(|at| source.position(at))).collect();
+        for finding in &judged.verdict.findings.findings {
+            let pointer = format!("{prefix}{}", finding.pointer);
+            let at = places.find(&pointer);
+            judged.positions.push(at.map(|at| source.position(at)));
+            let last = pointer.rsplit('/').next().unwrap_or_default();
+            let is_item = last.parse::<usize>().is_ok();
+            // An entry is known by its name, wherever in it that stands.
+            judged.offsets.push(if is_item { places.find(&format!("{pointer}/name")) } else { at });
+        }
         Ok(judged)
     }
 }
