@@ -240,7 +240,7 @@ impl Trial<'_> {
         let must = !starts && new_ones.is_empty() || takes_away(&old, &new);
         // What more a finding depends on, its place does not show.
         let depends = has.iter().any(|one| {
-            ["disagree", "one value", "completions", "PodReplacementPolicy", "backoffLimit"]
+            ["another value here than at", "completions", "podReplacementPolicy", "backoffLimit"]
                 .iter()
                 .any(|word| one.place.contains(word))
         });
