@@ -56,8 +56,8 @@ pub fn normal(stored: &Value) -> Value {
 
 /// Whether two values at one place are one to the server.
 pub fn same_value(place: &str, a: &Value, b: &Value) -> bool {
-    let last = |word: &&str| place.contains(&format!("{word}."));
-    let quantities = ["limits", "requests"].iter().any(|word| last(&word));
+    let last = |word: &str| place.contains(&format!("{word}."));
+    let quantities = ["limits", "requests"].iter().any(|word| last(word));
     let reduced = |value: &Value| {
         let mut value = json!({"limits": {"x": value}});
         if !quantities {
