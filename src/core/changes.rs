@@ -53,6 +53,11 @@ impl Change {
         self.0.iter().map(one).collect::<Vec<_>>().join(" and ")
     }
 
+    /// The changes of single places that it consists of.
+    pub fn parts(&self) -> impl Iterator<Item = Change> {
+        self.0.iter().cloned().map(|part| Change(vec![part]))
+    }
+
     /// The places that are changed.
     pub fn places(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(pointer, _)| pointer.as_str())

@@ -99,3 +99,22 @@ fn the_readme_shows_the_first_shape() {
     assert!(read("README.md").contains(&format!("```yaml\n{shape}```\n")));
     assert!(shape.lines().count() <= 10);
 }
+
+/// A rule that a user relies on names the test that holds it, and that test is there.
+#[test]
+fn the_tests_that_the_rules_name_are_there() {
+    let text = std::fs::read_to_string("docs/equality.md").unwrap();
+    let names: Vec<&str> = text.split('`').filter(|part| part.contains("::")).collect();
+    assert!(names.len() >= 10, "{names:?}");
+    for name in names {
+        let path = name.replace("::", "/");
+        let module = ["src", "tests"]
+            .iter()
+            .any(|root| std::path::Path::new(&format!("{root}/{path}.rs")).is_file());
+        let function = path.rsplit_once('/').is_some_and(|(module, function)| {
+            let file = std::fs::read_to_string(format!("tests/{module}.rs")).unwrap_or_default();
+            file.contains(&format!("fn {function}()"))
+        });
+        assert!(module || function, "docs/equality.md names `{name}`, and there is no such test");
+    }
+}

@@ -69,7 +69,7 @@ impl Coverage {
 }
 
 /// Every field below a Job.
-fn fields(api: &Api) -> Vec<(String, &Field)> {
+pub fn fields(api: &Api) -> Vec<(String, &Field)> {
     let mut all = vec![];
     let mut seen = BTreeSet::new();
     let mut open = vec![api.job()];

@@ -1,5 +1,6 @@
 //! One base, changed in every way, against one server.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -74,6 +75,8 @@ pub async fn measure(
     let accepted: Vec<Change> = taken.iter().map(|taken| taken.change.clone()).collect();
     let together = combinations(&accepted, &mut random, amount.combined);
     let sent_combined = together.len();
+    let without_effect: HashSet<String> =
+        taken.iter().filter(|t| !t.effective).map(|t| t.change.describe()).collect();
     taken.extend(learn(&sending, base, &stored, together, true, coverage, api).await);
 
     // The same once more, and now the webhook is asked.
@@ -92,7 +95,8 @@ pub async fn measure(
     });
     for_each(&taken, async |taken| {
         let answer = sending.send(&taken.job).await;
-        let seen = Seen { shape: &shape, namespace: &namespace.name, api, base };
+        let seen =
+            Seen { shape: &shape, namespace: &namespace.name, api, base, without: &without_effect };
         seen.count(taken, answer, &mut tally.lock().unwrap());
     })
     .await;
@@ -167,6 +171,8 @@ struct Seen<'a> {
     namespace: &'a str,
     api: &'a Api,
     base: &'a Base,
+    /// The single changes without an effect.
+    without: &'a HashSet<String>,
 }
 
 impl Seen<'_> {
@@ -218,12 +224,15 @@ impl Seen<'_> {
         }
     }
 
-    /// The exception that all places of a change are within.
+    /// The exception that all of a change is within, as far as it has an effect.
     fn exception(&self, change: &Change) -> Option<&'static str> {
         let place = |place: &str| {
             self.base.exceptions.iter().map(|(at, _)| *at).find(|at| place.starts_with(at))
         };
-        change.places().map(place).collect::<Option<Vec<_>>>()?.into_iter().next()
+        let parts: Vec<Change> =
+            change.parts().filter(|part| !self.without.contains(&part.describe())).collect();
+        let places = parts.iter().flat_map(Change::places).map(place);
+        places.collect::<Option<Vec<_>>>()?.into_iter().next()
     }
 
     /// Whether a change writes something that the server takes out, or that it writes itself: what

@@ -5,6 +5,9 @@ use std::io::Write as _;
 
 use jobshape::core::changes::Change;
 use jobshape::core::judge::Findings;
+use jobshape::core::kubernetes::api::Api;
+
+use super::coverage::fields;
 
 /// One base on one server.
 #[derive(Debug, Default)]
@@ -122,18 +125,48 @@ pub fn markdown(all: &[Measured]) -> String {
     text
 }
 
-const PLACE: (&str, &str) = ("<!-- the table: make matrix -->\n", "<!-- its end -->\n");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/matrix.md");
+const TABLE: &str = "<!-- the table: make matrix -->\n";
+const GATED: &str = "<!-- what releases take out: make matrix -->\n";
+const END: &str = "<!-- its end -->\n";
 
-/// Writes it into `docs/matrix.md`, with the commit it was measured at.
+/// Writes both tables into `docs/matrix.md`, with the commit they were measured at.
 pub fn write(all: &[Measured]) {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/matrix.md");
-    let text = std::fs::read_to_string(file).unwrap();
-    let (before, rest) = text.split_once(PLACE.0).expect("the place of the table");
-    let (_, after) = rest.split_once(PLACE.1).expect("its end");
     let git = std::process::Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
     let commit = git.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
     let at = format!("Measured at commit {}.\n\n", commit.unwrap_or_default());
-    let table = markdown(all);
-    let text = format!("{before}{}{at}{table}{}{after}", PLACE.0, PLACE.1);
-    std::fs::write(file, text).unwrap();
+    let text = std::fs::read_to_string(FILE).unwrap();
+    let text = with(&text, TABLE, &format!("{at}{}", markdown(all)));
+    std::fs::write(FILE, with(&text, GATED, &gated(Api::get()))).unwrap();
+}
+
+/// The text with something else between a marker and its end.
+fn with(text: &str, marker: &str, content: &str) -> String {
+    let (before, rest) = text.split_once(marker).expect("the place of a table");
+    let (_, after) = rest.split_once(END).expect("its end");
+    format!("{before}{marker}{content}{END}{after}")
+}
+
+/// The fields that some release knows and takes out.
+fn gated(api: &Api) -> String {
+    let mut text = String::from("| field | taken out by |\n| --- | --- |\n");
+    let mut rows = vec![];
+    for (subject, field) in fields(api) {
+        if !field.gated.is_empty() {
+            rows.push(format!("| `{subject}` | {} |\n", field.gated.join(", ")));
+        }
+        for (inside, releases) in &field.gated_inside {
+            rows.push(format!("| `{subject}[].{inside}` | {} |\n", releases.join(", ")));
+        }
+    }
+    rows.sort();
+    rows.dedup();
+    text.extend(rows);
+    text
+}
+
+#[test]
+fn the_documented_fields_are_those_of_the_table() {
+    let text = std::fs::read_to_string(FILE).unwrap();
+    assert!(text == with(&text, GATED, &gated(Api::get())), "run `make matrix`");
 }
