@@ -3,10 +3,12 @@
 
 mod actions;
 mod asked;
+mod attacks;
 mod cases;
 mod comparison;
 mod governed;
 mod life;
+mod random;
 mod refusal;
 mod stored;
 mod updates;

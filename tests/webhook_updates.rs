@@ -69,6 +69,52 @@ async fn a_finalizer_goes_from_a_job_that_is_too_large_to_be_read() {
 }
 
 #[tokio::test]
+async fn finalizers_go_however_many_they_are() {
+    let webhook = webhook();
+    // A server keeps the same one as often as it is written.
+    let with = |count: usize| {
+        let bad = changed(job("main-x"), "/spec/activeDeadlineSeconds", json!(9));
+        changed(bad, "/metadata/finalizers", json!(vec!["a/b"; count]))
+    };
+    let many = with(250_000).to_string();
+    assert!(many.len() < 1_600_000);
+    for left in [0, 240_000] {
+        let response = answer(&webhook, "governed", &many, &with(left).to_string()).await;
+        assert_eq!(response["allowed"], true, "{left}: {response}");
+        assert_eq!(response["auditAnnotations"]["verdict"], "allow");
+    }
+    // Nothing comes along.
+    for (pointer, left) in [("/metadata/annotations", 10), ("/spec/template/metadata", 240_000)] {
+        let new = changed(with(left), pointer, json!({"a": "b"})).to_string();
+        let response = answer(&webhook, "governed", &many, &new).await;
+        assert_eq!(response["allowed"], false, "{left}: {response}");
+    }
+    let more = with(250_001).to_string();
+    assert_eq!(answer(&webhook, "governed", &many, &more).await["allowed"], false);
+}
+
+#[tokio::test]
+async fn who_wrote_what_is_no_reason_to_keep_a_job() {
+    // Whatever it is, it is not looked at.
+    let deep = format!("{}{{}}{}", r#"{"f:a":"#.repeat(500), "}".repeat(500));
+    let with = |finalizers: &[&str], manager: &str| {
+        deleted(finalizers, 300_000).replacen(
+            "\"name\":\"main-x\"",
+            &format!(
+                r#""managedFields":[{{"manager":"{manager}","fieldsV1":{deep}}}],"name":"main-x""#
+            ),
+            1,
+        )
+    };
+    let webhook = webhook();
+    for namespace in ["governed", "stray"] {
+        let (old, new) = (with(&["orphan"], "a"), with(&[], "b"));
+        let response = answer(&webhook, namespace, &old, &new).await;
+        assert_eq!(response["allowed"], true, "{namespace}: {response}");
+    }
+}
+
+#[tokio::test]
 async fn a_finalizer_goes_where_nobody_governs() {
     let webhook = webhook();
     let (old, new) = (deleted(&["orphan"], 1), deleted(&[], 1));
@@ -82,7 +128,7 @@ async fn a_finalizer_goes_where_nobody_governs() {
 #[tokio::test]
 async fn old_findings_are_counted_in_the_audit_log_and_said_in_a_refusal() {
     let webhook = webhook();
-    let old = changed(job("main-x"), "/spec/activeDeadlineSeconds", json!(9));
+    let old = changed(job("main-x"), "/spec/activeDeadlineSeconds", json!(900));
     let bad = changed(old.clone(), "/spec/backoffLimit", json!(5));
     let better = changed(bad.clone(), "/spec/activeDeadlineSeconds", json!(600));
     let response = answer(&webhook, "governed", &bad.to_string(), &better.to_string()).await;

@@ -80,11 +80,15 @@ pub struct Record {
 /// Answers one request.
 #[must_use]
 pub fn answer(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
-    if let Some((incoming, object)) = one_pass::read(body, |incoming| is_wanted(shapes, incoming)) {
-        return answer_request(shapes, entrance, &incoming, Some(&object));
+    if let Some((incoming, object)) = one_pass::read(body, |incoming| is_wanted(shapes, incoming))
+        && let Some(decided) = decide_at_once(shapes, &incoming, &object)
+    {
+        return answer_request(shapes, entrance, &incoming, decided);
     }
     match Envelope::read(body) {
-        Ok(envelope) => answer_request(shapes, entrance, &envelope.request, None),
+        Ok(Envelope { request }) => {
+            answer_request(shapes, entrance, &request, decide(shapes, &request))
+        }
         Err((uid, message)) => undecided(entrance, uid.as_deref(), 400, &message),
     }
 }
@@ -99,9 +103,9 @@ fn answer_request(
     shapes: &Shapes,
     entrance: Entrance,
     incoming: &Incoming<'_>,
-    object: Option<&Node<'_>>,
+    decided: Result<Verdict, String>,
 ) -> Answer {
-    match decide(shapes, incoming, object) {
+    match decided {
         Ok(verdict) => answer_verdict(shapes, entrance, incoming, &verdict),
         Err(message) => {
             let mut answer = undecided(entrance, Some(&incoming.uid), 500, &message);
@@ -111,15 +115,57 @@ fn answer_request(
     }
 }
 
-/// The verdict on one request, whose object was read with it or is still raw.
+/// The verdict on one request whose object was read with it; nothing when its raw text has to be
+/// looked at too.
+fn decide_at_once(
+    shapes: &Shapes,
+    incoming: &Incoming<'_>,
+    object: &Node<'_>,
+) -> Option<Result<Verdict, String>> {
+    match operation_of(incoming) {
+        Ok(operation) => match judge(shapes, incoming, operation, object) {
+            (_, Doubt::OldUnreadable) => None,
+            (verdict, Doubt::No) => Some(Ok(verdict)),
+        },
+        Err(message) => Some(Err(message)),
+    }
+}
+
+/// The verdict on one request whose object is still raw.
 ///
 /// # Errors
 /// Why it cannot be decided.
-fn decide(
-    shapes: &Shapes,
-    incoming: &Incoming<'_>,
-    object: Option<&Node<'_>>,
-) -> Result<Verdict, String> {
+fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, String> {
+    let operation = operation_of(incoming)?;
+    let Some(raw) = incoming.object else { return Err("the request has no object".to_owned()) };
+    // Not even an object that nobody can read, in a namespace that nobody governs, may be kept from
+    // being deleted.
+    let takes_away = || {
+        operation == Operation::Update
+            && incoming.old_object.is_some_and(|old| taken_away::only_removes(old, raw))
+    };
+    if !is_wanted(shapes, incoming) {
+        if takes_away() {
+            return Ok(Verdict::only_removes());
+        }
+        return Ok(judge(shapes, incoming, operation, &Node::new(Value::Null)).0);
+    }
+    let object = match read(raw.get(), Skip::Job, Duplicates::Keep) {
+        Ok(object) => object,
+        Err(_) if takes_away() => return Ok(Verdict::only_removes()),
+        Err(mistake) => return Err(format!("the object cannot be read: {mistake}")),
+    };
+    match judge(shapes, incoming, operation, &object) {
+        (_, Doubt::OldUnreadable) if takes_away() => Ok(Verdict::only_removes()),
+        (verdict, _) => Ok(verdict),
+    }
+}
+
+/// What is asked, if it is for us to say.
+///
+/// # Errors
+/// Why it is not.
+fn operation_of(incoming: &Incoming<'_>) -> Result<Operation, String> {
     let kind = incoming.kind.kind.as_ref();
     let judged = incoming.kind.group == "batch"
         && incoming.kind.version == "v1"
@@ -139,38 +185,39 @@ fn decide(
     if incoming.namespace.is_empty() {
         return Err("the request names no namespace".to_owned());
     }
+    Ok(operation)
+}
+
+/// Whether a refusal may be wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// It may not.
+    No,
+    /// What the update replaces was wanted and cannot be read.
+    OldUnreadable,
+}
+
+fn judge(
+    shapes: &Shapes,
+    incoming: &Incoming<'_>,
+    operation: Operation,
+    object: &Node<'_>,
+) -> (Verdict, Doubt) {
     let old = OnceCell::new();
     let read_old = || {
         let old =
             old.get_or_init(|| read(incoming.old_object?.get(), Skip::Job, Duplicates::Keep).ok());
         old.as_ref()
     };
-    let request = |object| {
-        let old = Some(Old::new(&read_old));
-        Request { kind, namespace: &incoming.namespace, operation, object, old }
-    };
-    if let Some(object) = object {
-        return Ok(shapes.judge(&request(object)));
-    }
-    let Some(object) = incoming.object else { return Err("the request has no object".to_owned()) };
-    // Not even an object that nobody can read, in a namespace that nobody governs, may be kept from
-    // being deleted.
-    let takes_away = || {
-        operation == Operation::Update
-            && incoming.old_object.is_some_and(|old| taken_away::only_removes(old, object))
-    };
-    if !is_wanted(shapes, incoming) {
-        if takes_away() {
-            return Ok(Verdict::only_removes());
-        }
-        return Ok(shapes.judge(&request(&Node::new(Value::Null))));
-    }
-    let object = match read(object.get(), Skip::Job, Duplicates::Keep) {
-        Ok(object) => object,
-        Err(_) if takes_away() => return Ok(Verdict::only_removes()),
-        Err(mistake) => return Err(format!("the object cannot be read: {mistake}")),
-    };
-    Ok(shapes.judge(&request(&object)))
+    let verdict = shapes.judge(&Request {
+        kind: &incoming.kind.kind,
+        namespace: &incoming.namespace,
+        operation,
+        object,
+        old: Some(Old::new(&read_old)),
+    });
+    let is_unreadable = incoming.old_object.is_some() && matches!(old.get(), Some(None));
+    (verdict, if is_unreadable { Doubt::OldUnreadable } else { Doubt::No })
 }
 
 fn answer_verdict(

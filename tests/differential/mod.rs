@@ -5,8 +5,8 @@
 //!
 //! The server decides what is right; nothing here knows a default.
 
-mod candidates;
-mod normal;
+pub mod candidates;
+pub mod normal;
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,8 @@ fn only_offline(place: &str, job: &Value) -> bool {
             .any(|gated| place.contains(gated) || text.contains(gated))
 }
 
-fn number(variable: &str) -> Option<usize> {
+/// A number from the environment.
+pub fn number(variable: &str) -> Option<usize> {
     std::env::var(variable).ok().and_then(|text| text.parse().ok())
 }
 
@@ -176,7 +177,8 @@ async fn differential(name: &str, template: Value) {
     assert!(wrong.is_empty(), "{name}: {} wrong\n{}", wrong.len(), wrong.join("\n"));
 }
 
-async fn futures_join<F: std::future::Future<Output = ()>>(futures: Vec<F>) {
+/// Waits for all of them.
+pub async fn futures_join<F: std::future::Future<Output = ()>>(futures: Vec<F>) {
     let mut futures: Vec<_> = futures.into_iter().map(Box::pin).collect();
     std::future::poll_fn(|context| {
         futures.retain_mut(|future| future.as_mut().poll(context).is_pending());

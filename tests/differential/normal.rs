@@ -54,6 +54,21 @@ pub fn normal(stored: &Value) -> Value {
     job
 }
 
+/// Whether two values at one place are one to the server.
+pub fn same_value(place: &str, a: &Value, b: &Value) -> bool {
+    let last = |word: &str| place.contains(&format!("{word}."));
+    let quantities = ["limits", "requests"].iter().any(|word| last(word));
+    let reduced = |value: &Value| {
+        let mut value = json!({"limits": {"x": value}});
+        if !quantities {
+            value = value["limits"]["x"].take();
+        }
+        walk(&mut value);
+        value
+    };
+    reduced(a) == reduced(b)
+}
+
 fn replace(value: &Value, uid: &str) -> Value {
     match value {
         Value::String(text) if !uid.is_empty() && text == uid => "UID".into(),

@@ -16,5 +16,6 @@ mod rules;
 mod secrecy;
 mod siblings;
 mod update;
+mod update_attacks;
 mod variables;
 mod verdict;

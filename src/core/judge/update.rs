@@ -18,8 +18,6 @@ pub use before::Before;
 pub use removal::only_removes;
 pub use start::Start;
 
-use difference::Difference;
-
 /// The object that an UPDATE replaces. It is read when somebody looks at it: most updates conform,
 /// and then nobody does.
 #[derive(Clone, Copy)]
@@ -77,7 +75,7 @@ pub fn ratchet(
     if had.is_empty() {
         return Update { findings: whole, start };
     }
-    let before = Before { had, difference: Difference::of_jobs(old, job) };
+    let before = Before::new(had, old, job);
     let mut walk = Walk::new(shape, job, namespace);
     walk.compare_with(&before);
     walk.job();

@@ -13,6 +13,7 @@ use crate::core::path::Step;
 use crate::core::shape::compiled::{Compiled, Name, NodeId, Want};
 use crate::core::shape::text::Piece;
 use crate::core::shape::variable::VariableId;
+use crate::core::tree::Node;
 
 /// What the old object had, and where the new one differs from it.
 #[derive(Debug)]
@@ -21,6 +22,21 @@ pub struct Before<'a> {
     pub had: HashSet<u64>,
     /// Where the objects differ.
     pub difference: Difference<'a>,
+    /// Whether the new object has labels of its own; looked up once, because metadata may be long.
+    pub own_labels: bool,
+}
+
+impl<'a> Before<'a> {
+    /// What `old` had, these deviations, seen from `job`.
+    #[must_use]
+    pub fn new(had: HashSet<u64>, old: &'a Node<'a>, job: &'a Node<'a>) -> Self {
+        let labels = job.get("metadata").and_then(|metadata| metadata.get("labels"));
+        Before {
+            had,
+            difference: Difference::of_jobs(old, job),
+            own_labels: labels.is_some_and(|labels| !labels.entries().is_empty()),
+        }
+    }
 }
 
 impl Walk<'_, '_> {
@@ -70,9 +86,8 @@ impl Walk<'_, '_> {
     /// theirs.
     fn labels_are_its_own(&self, before: &Before<'_>) -> bool {
         const LABELS: [Step<'_>; 2] = [Step::Key("metadata"), Step::Key("labels")];
-        let own = self.job.get("metadata").and_then(|m| m.get("labels"));
         !self.path.starts_with(&LABELS)
-            || own.is_some_and(|labels| !labels.entries().is_empty())
+            || before.own_labels
             || before
                 .difference
                 .is_none_at(&["spec", "template", "metadata", "labels"].map(Step::Key))

@@ -21,7 +21,8 @@ pub enum Difference<'a> {
     Inside {
         /// The places that differ.
         places: HashMap<Place<'a>, Difference<'a>>,
-        /// The entries of a keyed list that both have stand in another order.
+        /// The entries that both have stand in another order, in a list where that counts: an entry
+        /// is worth something else at another place.
         order: bool,
     },
 }
@@ -58,6 +59,7 @@ impl<'a> Difference<'a> {
             let places = match at {
                 Difference::None => return true,
                 Difference::Whole => return false,
+                Difference::Inside { order: true, .. } => return false,
                 Difference::Inside { places, .. } => places,
             };
             let place = match step {
@@ -79,12 +81,13 @@ impl<'a> Difference<'a> {
 fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -> Difference<'a> {
     match (&old.value, &new.value) {
         (Value::Map(before), Value::Map(after)) => {
+            // A field that is null is none; in a map with free keys the server stores something.
+            let stands = |entry: &&Entry<'_>| {
+                matches!(kind, Kind::Map(_)) || entry.node.value != Value::Null
+            };
             let by_key = |entries: &'a [Entry<'a>]| {
-                grouped(
-                    entries
-                        .iter()
-                        .map(|entry| (Place::Key(Cow::Borrowed(&*entry.key)), &entry.node)),
-                )
+                let all = entries.iter().filter(stands);
+                grouped(all.map(|e| (Place::Key(Cow::Borrowed(&*e.key)), &e.node)))
             };
             let of_key = |place: &Place<'_>| match (place, kind) {
                 (Place::Key(key), Kind::Struct(_)) => {
@@ -105,11 +108,20 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
                 let key = keyed.and_then(|list| item_key(api, list, item));
                 (key.map_or(Place::Index(index), Place::Item), item)
             };
-            let in_order = |items: &'a [Node<'a>]| items.iter().enumerate().map(place);
-            let order = keyed.is_some()
-                && !in_order(before).map(|(p, _)| p).eq(in_order(after).map(|(p, _)| p));
+            let placed = |items: &'a [Node<'a>]| items.iter().enumerate().map(place);
             let item = list.map_or(Kind::Unknown, |list| list.item);
-            inside(api, |_| item, grouped(in_order(before)), grouped(in_order(after)), order)
+            let (groups, others) = (grouped(placed(before)), grouped(placed(after)));
+            let counts = keyed.is_some_and(|list| {
+                list.ordered || list.ordered_by_expansion && (expands(before) || expands(after))
+            });
+            let order = counts && {
+                let kept = placed(before).map(|(place, _)| place);
+                let now = placed(after).map(|(place, _)| place);
+                !kept
+                    .filter(|place| others.contains_key(place))
+                    .eq(now.filter(|place| groups.contains_key(place)))
+            };
+            inside(api, |_| item, groups, others, order)
         }
         _ if old.value == new.value => Difference::None,
         _ => match (kind, quantity_of(kind, old), quantity_of(kind, new)) {
@@ -121,12 +133,17 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
     }
 }
 
+/// Whether a value of an environment may hold another one.
+fn expands(env: &[Node<'_>]) -> bool {
+    env.iter().filter_map(|item| item.get("value")?.as_str()).any(|text| text.contains("$("))
+}
+
 type Grouped<'a> = HashMap<Place<'a>, Vec<&'a Node<'a>>>;
 
-/// What stands at each place; null is the same as nothing.
+/// What stands at each place.
 fn grouped<'a>(all: impl Iterator<Item = (Place<'a>, &'a Node<'a>)>) -> Grouped<'a> {
     let mut groups: Grouped<'a> = HashMap::new();
-    for (place, node) in all.filter(|(_, node)| node.value != Value::Null) {
+    for (place, node) in all {
         groups.entry(place).or_default().push(node);
     }
     groups

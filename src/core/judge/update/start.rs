@@ -9,7 +9,8 @@ use crate::core::tree::{Node, Value};
 pub enum Start {
     /// `suspend` goes from true to false.
     Resumed,
-    /// A number that says how many Pods there may be, or how often they are tried again.
+    /// A number that says how many Pods there may be, or how often and how long they are tried
+    /// again.
     Raised(&'static str),
 }
 
@@ -24,9 +25,10 @@ impl Start {
     }
 }
 
-/// The fields whose larger value lets more Pods start. Source: the Job controller's
-/// `manageJob`, `getFailJobMessage` and `exceedsMaxFailedIndexes`.
-const RAISED: [&str; 4] = ["parallelism", "completions", "backoffLimit", "maxFailedIndexes"];
+/// The fields whose larger value lets more Pods start. Source: the Job controller's `syncJob`,
+/// `manageJob` and `pastActiveDeadline`.
+const RAISED: [&str; 5] =
+    ["parallelism", "completions", "backoffLimit", "maxFailedIndexes", "activeDeadlineSeconds"];
 
 /// What in the update of `old` to `new` lets Pods start, if anything does.
 #[must_use]
