@@ -22,8 +22,8 @@ readonly log=$work/log
 
 # The dependencies are those of every other build; only this package is built anew, bit by bit.
 export CARGO_TARGET_DIR=$target CARGO_INCREMENTAL=1 CARGO_TERM_COLOR=never
-# Nobody reads why a mutant's tests panic, and finding the lines of a backtrace takes a second.
-export RUST_BACKTRACE=0
+# Nobody reads why tests panic here: no backtrace, and no search for the smallest example.
+export RUST_BACKTRACE=0 PROPTEST_MAX_SHRINK_ITERS=0
 
 say() { printf '%s\n' "$*"; }
 
@@ -77,7 +77,7 @@ cargo_test() {
 without_a_mutant() {
     local tests
     say "The tests without a mutant:"
-    cargo_test --no-run
+    cargo_test --no-run || die "they do not build"
     tests=$(sed -n 's/^# tests: //p' "$mutants"/*.diff)
     # shellcheck disable=SC2086 # the names are several words
     if ! cargo_test -- $tests >"$log" 2>&1 || ! grep -q '^test result: ok' "$log"; then
@@ -94,7 +94,10 @@ mutate() {
         NR == FNR && !body { body = /^--- /; next }
         NR == FNR {
             mark = substr($0, 1, 1)
-            if (mark !~ /[-+ ]/) { print "a line that begins with none of -, + and space" > "/dev/stderr"; exit bad = 1 }
+            if (mark !~ /[-+ ]/) {
+                print "a line of it begins with none of -, + and space" > "/dev/stderr"
+                exit bad = 1
+            }
             if (mark != "+") from[++old] = substr($0, 2)
             if (mark != "-") to[++new] = substr($0, 2)
             next
