@@ -8,6 +8,7 @@ pub mod generated;
 pub mod lists;
 pub mod misspelled;
 pub mod raise;
+pub mod record;
 pub mod seen;
 pub mod siblings;
 pub mod update;

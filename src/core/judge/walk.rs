@@ -1,21 +1,17 @@
 //! The walk of the compiled template and the Job, together.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use crate::core::judge::bindings::Bindings;
 use crate::core::judge::explain::Deviation;
-use crate::core::judge::finding::{Finding, Findings, MAX_FINDINGS};
-use crate::core::judge::misspelled;
+use crate::core::judge::finding::Finding;
+use crate::core::judge::record::WhatFor;
 use crate::core::judge::seen::Seen;
-use crate::core::judge::update::Before;
-use crate::core::judge::update::before::identity;
 use crate::core::kubernetes::absent::{is_absent, is_zero};
 use crate::core::kubernetes::api::{Api, Field, FieldDefault, Kind};
-use crate::core::path::{self, Step};
+use crate::core::path::Step;
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Compiled, CompiledNode, Name, NodeId, Want};
-use crate::core::shape::rule::{Action, RuleId};
 use crate::core::tree::{Node, Number, Value};
 
 // The zeros of the kinds: what a null inside a list is stored as, and what an absent field means.
@@ -59,25 +55,13 @@ pub struct Walk<'s, 'j> {
     pub(super) path: Vec<Step<'j>>,
     /// Values of variables found so far.
     pub(super) bindings: Bindings,
-    findings: Vec<Finding>,
-    count: usize,
-    enforced: usize,
-    old: usize,
-    what_for: WhatFor<'j>,
-}
-
-/// What becomes of the deviations.
-#[derive(Debug, Default)]
-enum WhatFor<'j> {
-    /// Findings.
-    #[default]
-    Report,
-    /// Findings of an update: those that the old object had are only counted.
-    Update(&'j Before<'j>),
-    /// The identities of an old object's deviations.
-    Collect(HashSet<u64>),
-    /// A count: something is tried.
-    Try,
+    /// What was found so far.
+    pub(super) findings: Vec<Finding>,
+    pub(super) count: usize,
+    pub(super) enforced: usize,
+    pub(super) old: usize,
+    /// What becomes of it.
+    pub(super) what_for: WhatFor<'j>,
 }
 
 impl<'s: 'j, 'j> Walk<'s, 'j> {
@@ -101,24 +85,6 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         }
     }
 
-    /// Keeps the identities of all deviations and describes none.
-    pub(super) fn collect(&mut self) {
-        self.what_for = WhatFor::Collect(HashSet::new());
-    }
-
-    /// The identities that were kept.
-    pub(super) fn collected(self) -> HashSet<u64> {
-        match self.what_for {
-            WhatFor::Collect(identities) => identities,
-            _ => HashSet::new(),
-        }
-    }
-
-    /// Leaves out what the old object had too.
-    pub(super) fn compare_with(&mut self, before: &'j Before<'j>) {
-        self.what_for = WhatFor::Update(before);
-    }
-
     /// Walks the whole Job.
     pub fn job(&mut self) {
         if matches!(self.job.value, Value::Map(_)) {
@@ -127,19 +93,6 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.deviation(Compiled::ROOT, &Deviation::WrongType(self.job.kind()));
         }
         self.compare_bindings();
-    }
-
-    /// What was found, ordered by place.
-    #[must_use]
-    pub fn finish(mut self) -> Findings {
-        self.findings.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
-        misspelled::name_each_other(&mut self.findings);
-        Findings {
-            findings: self.findings,
-            count: self.count,
-            enforced: self.enforced,
-            old: self.old,
-        }
     }
 
     /// What a walk that reports nothing fixes of the variables, if it accepts what it tries.
@@ -342,112 +295,6 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     fn means_absent(&self, node: &CompiledNode, job: &Node<'_>) -> bool {
         let Name::Key(key) = &node.name else { return false };
         means_absent(self.api.field(self.tree.node(node.parent).kind, key), job)
-    }
-
-    /// A deviation at a node, attributed by its kind.
-    pub(super) fn deviation(&mut self, id: NodeId, deviation: &Deviation<'_>) {
-        let node = self.tree.node(id);
-        let (rule, raised) = match deviation {
-            Deviation::Missing { .. } => {
-                let rule = match node.kind {
-                    Kind::List(_) | Kind::Map(_) if !self.is_in_map(node) => node.claims.list,
-                    _ if self.is_in_map(node) => node.claims.entry,
-                    _ => node.claims.value,
-                };
-                (rule, self.raised_by_missing(rule, id))
-            }
-            Deviation::Duplicate if self.is_in_map(node) => (node.claims.entry, None),
-            Deviation::Order { .. } => (node.claims.list, None),
-            _ => (node.claims.value, None),
-        };
-        self.report(id, rule, raised, deviation);
-    }
-
-    pub(super) fn report(
-        &mut self,
-        id: NodeId,
-        rule: RuleId,
-        raised: Option<RuleId>,
-        deviation: &Deviation<'_>,
-    ) {
-        if self.counted(Some(id), rule, raised, deviation) {
-            let node = self.tree.node(id);
-            let at = (node.at != u32::MAX && !node.filled).then_some(node.at);
-            self.push(rule, raised, id, deviation, at);
-        }
-    }
-
-    /// A deviation where the compiled tree has no node, only one that would hold it.
-    pub(super) fn report_without_node(
-        &mut self,
-        rule: RuleId,
-        parent: NodeId,
-        deviation: &Deviation<'_>,
-    ) {
-        if self.counted(None, rule, None, deviation) {
-            self.push(rule, None, parent, deviation, None);
-        }
-    }
-
-    /// Counts a deviation; whether it is to be described too.
-    fn counted(
-        &mut self,
-        id: Option<NodeId>,
-        rule: RuleId,
-        raised: Option<RuleId>,
-        deviation: &Deviation<'_>,
-    ) -> bool {
-        match &mut self.what_for {
-            WhatFor::Report => {}
-            &mut WhatFor::Update(before) => {
-                if self.is_old(before, id, deviation) {
-                    self.old += 1;
-                    return false;
-                }
-            }
-            WhatFor::Collect(identities) => {
-                identities.insert(identity(deviation, &self.path));
-            }
-            WhatFor::Try => {
-                self.count += 1;
-                return false;
-            }
-        }
-        self.count += 1;
-        if self.action(rule, raised) == Action::Enforce {
-            self.enforced += 1;
-        }
-        matches!(self.what_for, WhatFor::Report | WhatFor::Update(_))
-            && self.findings.len() < MAX_FINDINGS
-    }
-
-    fn action(&self, rule: RuleId, raised: Option<RuleId>) -> Action {
-        self.shape.rule(raised.unwrap_or(rule)).action
-    }
-
-    fn push(
-        &mut self,
-        rule: RuleId,
-        raised_by: Option<RuleId>,
-        id: NodeId,
-        deviation: &Deviation<'_>,
-        template_at: Option<u32>,
-    ) {
-        let said = deviation.explain(self.shape, id);
-        self.findings.push(Finding {
-            rule,
-            action: self.action(rule, raised_by),
-            raised_by,
-            path: path::render(&self.path),
-            pointer: path::pointer_in(&self.path, self.job),
-            expected: said.expected,
-            message: said.message,
-            help: said.help,
-            part: said.part,
-            missing: deviation.is_missing(),
-            extra: deviation.is_extra(),
-            template_at,
-        });
     }
 }
 

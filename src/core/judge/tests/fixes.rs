@@ -110,7 +110,7 @@ fn a_field_that_kubernetes_has_not() {
     );
     let none = "Kubernetes has no such field, and the template has no `envFrom` either";
     says(&of, &base.clone().set("worker/envfrom", json!([{}])), none, "take it out");
-    let other = "Kubernetes has no such field (as of 1.36), and the template has none";
+    let other = "Kubernetes has no such field (as of 1.37), and the template has none";
     says(&of, &base.clone().set("worker/somethingElse", json!(1)), other, "take it out");
     let image = "Kubernetes has no such field: did you mean `image`?";
     says(
