@@ -40,7 +40,8 @@ lint: ## format, clippy, documentation, and the dependencies by deny.toml
 
 # Every release that tests/apiserver has a module for, or VERSIONS=1.36.3,1.37.2; each is built once.
 matrix: apiserver ## every small change of a Job, on every Kubernetes release: docs/matrix.md
-	JOBSHAPE_VERSIONS=$(VERSIONS) cargo test --test main -- --ignored --exact --nocapture matrix::the_whole_matrix
+	CARGO_PROFILE_RELEASE_LTO=off JOBSHAPE_VERSIONS=$(VERSIONS) \
+		cargo test --release --test main -- --ignored --exact --nocapture matrix::the_whole_matrix
 
 # The table of the fields that a Job has, from the real API server's own OpenAPI.
 tables: ## write src/core/kubernetes/data/fields.tsv anew

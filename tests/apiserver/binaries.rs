@@ -16,9 +16,8 @@ pub const VERSION: &str = "1.36.3";
 pub fn versions() -> Vec<&'static str> {
     let asked = std::env::var("JOBSHAPE_VERSIONS").unwrap_or_default();
     let asked: Vec<&str> = asked.split(',').filter(|version| !version.is_empty()).collect();
-    for unknown in asked.iter().filter(|version| !VERSIONS.contains(version)) {
-        panic!("JOBSHAPE_VERSIONS names {unknown}, and there are only {VERSIONS:?}");
-    }
+    let unknown: Vec<&&str> = asked.iter().filter(|v| !VERSIONS.contains(v)).collect();
+    assert!(unknown.is_empty(), "JOBSHAPE_VERSIONS names {unknown:?}, and there are {VERSIONS:?}");
     VERSIONS.into_iter().filter(|version| asked.is_empty() || asked.contains(version)).collect()
 }
 
