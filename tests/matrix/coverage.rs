@@ -10,15 +10,17 @@ use serde_json::Value;
 /// beside it.
 const UNREACHED: &str = include_str!("unreached.tsv");
 
-/// What was accepted at which field: `Type.field` and which of the two facts.
+/// What was sent and what was accepted at which field: `Type.field` and which of the two facts.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    seen: BTreeSet<(String, &'static str)>,
+    sent: BTreeSet<(String, &'static str)>,
+    accepted: BTreeSet<(String, &'static str)>,
 }
 
 impl Coverage {
-    /// Notes a single change that the server accepts.
-    pub fn add(&mut self, api: &Api, change: &Change, base: &Value) {
+    /// Notes a single change, and whether the server accepts it.
+    pub fn add(&mut self, api: &Api, change: &Change, base: &Value, accepted: bool) {
+        let seen = if accepted { &mut self.accepted } else { &mut self.sent };
         let changed = change.apply(base);
         for place in change.places() {
             let Some((subject, field)) = field_at(api, &changed, place) else { continue };
@@ -29,10 +31,10 @@ impl Coverage {
                 FieldDefault::None => false,
             };
             if default {
-                self.seen.insert((subject.clone(), "default"));
+                seen.insert((subject.clone(), "default"));
             }
             if field.pointer && is_zero(value) {
-                self.seen.insert((subject, "zero"));
+                seen.insert((subject, "zero"));
             }
         }
     }
@@ -58,10 +60,15 @@ impl Coverage {
                 facts.push("zero");
             }
             for fact in facts {
-                let seen = self.seen.contains(&(subject.clone(), fact));
-                if !seen && field.gated.is_empty() && !known.contains(&(subject.as_str(), fact)) {
-                    missing.push(format!("{version}: {subject}\t{fact}\tnothing shows it"));
+                let fact = (subject.clone(), fact);
+                if self.accepted.contains(&fact)
+                    || !field.gated.is_empty()
+                    || known.contains(&(subject.as_str(), fact.1))
+                {
+                    continue;
                 }
+                let why = if self.sent.contains(&fact) { "refused" } else { "not sent" };
+                missing.push(format!("{version}: {subject}\t{}\t{why}", fact.1));
             }
         }
         missing

@@ -109,6 +109,18 @@ pub async fn measure(
     tally
 }
 
+/// Sends the single changes of a base, and notes which facts that puts to the server.
+pub async fn put(cluster: &Cluster, api: &'static Api, base: &Base, coverage: &mut Coverage) {
+    let namespace = match base.namespace {
+        Some(name) => cluster.exact_namespace(name).await.unwrap(),
+        None => cluster.namespace("matrix").await.unwrap(),
+    };
+    let session = cluster.session(&Identity::Admin).await.unwrap();
+    let path = format!("{}?dryRun=All", namespace.path("batch/v1", "jobs"));
+    let all = single(api, &base.job);
+    learn(&Sending { session, path }, base, &Value::Null, all, false, coverage, api).await;
+}
+
 struct Sending {
     session: Session,
     path: String,
@@ -160,7 +172,10 @@ async fn learn(
     // In the order of the changes, whoever answered first.
     taken.sort_by_key(|taken| taken.change.describe());
     if !combined {
-        taken.iter().for_each(|taken| coverage.add(api, &taken.change, &base.job));
+        let accepted: HashSet<String> = taken.iter().map(|t| t.change.describe()).collect();
+        for change in &changes {
+            coverage.add(api, change, &base.job, accepted.contains(&change.describe()));
+        }
     }
     taken
 }

@@ -19,7 +19,7 @@ use jobshape::core::kubernetes::api::Api;
 use crate::apiserver::{self, Cluster, ControlPlane, Identity, Options, versions};
 use bases::bases;
 use coverage::Coverage;
-use measure::{Amount, measure};
+use measure::{Amount, measure, put};
 use table::print;
 
 /// How many changes of a base the ordinary run takes; another seed (`JOBSHAPE_SEED`) takes others.
@@ -97,6 +97,26 @@ async fn a_work_queue() {
 #[tokio::test]
 async fn a_selector_of_its_own() {
     quick("own").await;
+}
+
+/// Whether each default and each kept zero of the table is put to each release; a part of the whole
+/// that takes less time.
+#[tokio::test]
+#[ignore = "a part of make matrix"]
+async fn every_fact_is_put_to_a_server() {
+    let mut unreached = vec![];
+    for version in versions() {
+        let options = Options { version, controllers: false, ..Options::default() };
+        let cluster = Cluster::Own(ControlPlane::start(&options).await.unwrap());
+        let api = server_api(&cluster).await;
+        let mut coverage = Coverage::default();
+        for base in bases(api) {
+            put(&cluster, api, &base, &mut coverage).await;
+        }
+        unreached.extend(coverage.unreached(api, apiserver::minor(version)));
+    }
+    let count = unreached.len();
+    assert!(unreached.is_empty(), "{count} facts were put to no server:\n{}", unreached.join("\n"));
 }
 
 /// Everything, on every release: `make matrix`.

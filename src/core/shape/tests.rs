@@ -4,6 +4,7 @@ mod digest;
 mod document;
 mod placeholders;
 mod places;
+mod releases;
 mod selectors;
 mod template;
 mod variables;
