@@ -12,7 +12,8 @@ use crate::core::tree::Node;
 
 const UID: &str = "5b3c6f0e-0000-4000-8000-000000000001";
 
-fn verdict(shape: &Shape, old: &Job, new: &Job) -> Verdict {
+/// What an update gets.
+pub fn verdict(shape: &Shape, old: &Job, new: &Job) -> Verdict {
     let (before, after) = (Node::from_json(&old.0), Node::from_json(&new.0));
     let read = || Some(&before);
     Shapes::new(vec![shape.clone()]).unwrap().judge(&Request {

@@ -1,27 +1,12 @@
 //! Attempts to get more out of an update than it may give.
 
-use std::time::Instant;
-
 use serde_json::{Value, json};
 
-use crate::core::judge::update::{Old, Start};
-use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
+use super::update::verdict;
+use crate::core::judge::VerdictKind;
+use crate::core::judge::update::Start;
 use crate::core::shape::Shape;
-use crate::core::shape::document::Operation;
-use crate::core::testing::{Job, NAMESPACE, job, shape, short};
-use crate::core::tree::Node;
-
-fn verdict(shape: &Shape, old: &Job, new: &Job) -> Verdict {
-    let (before, after) = (Node::from_json(&old.0), Node::from_json(&new.0));
-    let read = || Some(&before);
-    Shapes::new(vec![shape.clone()]).unwrap().judge(&Request {
-        kind: "Job",
-        namespace: NAMESPACE,
-        operation: Operation::Update,
-        object: &after,
-        old: Some(Old::new(&read)),
-    })
-}
+use crate::core::testing::{Job, job, shape, short};
 
 /// The update is refused, for findings at these places at least.
 #[track_caller]
@@ -111,29 +96,4 @@ fn keys_that_look_the_same_in_a_report_are_two() {
         job().set("pod/volumes", json!([volume]))
     };
     assert_eq!(self::verdict(&shape, &of("1"), &of("2")).kind, VerdictKind::Deny);
-}
-
-/// A client that asks the webhook past the API server may send fields that no API server keeps, and
-/// pays for each of them once.
-#[test]
-fn an_update_costs_no_more_than_its_size() {
-    let shape = shape(&job().set("/metadata/labels", json!({"a": "b"})), "");
-    let seconds = |count: usize| {
-        let many: serde_json::Map<String, Value> =
-            (0..count).map(|n| (format!("a{n}"), json!("x"))).collect();
-        let mut metadata = many.clone();
-        metadata.extend([("name".to_owned(), json!("worker")), ("labels".to_owned(), many.into())]);
-        let old = job().set("/metadata", metadata.into());
-        let new = old.clone().set("/spec/ttlSecondsAfterFinished", json!(7));
-        let took = (0..3).map(|_| {
-            let began = Instant::now();
-            let verdict = verdict(&shape, &old, &new);
-            assert_eq!((verdict.findings.count, verdict.findings.old), (1, 2 * count + 1));
-            began.elapsed().as_secs_f64()
-        });
-        took.fold(f64::MAX, f64::min)
-    };
-    // Eight times as much; the square of it would be 64 times.
-    let (small, large) = (seconds(2_000), seconds(16_000));
-    assert!(large < 20.0 * small, "{small} s, and {large} s for eight times as much");
 }
