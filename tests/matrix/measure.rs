@@ -224,8 +224,8 @@ impl Seen<'_> {
         }
         if online != offline {
             // What the server takes out before anybody is asked stands in the file all the same.
-            let dropped = online && !taken.effective && self.holds_dropped(&taken.change);
-            if dropped {
+            let allowed = !taken.effective || exception.is_some();
+            if online && allowed && self.holds_dropped(&taken.change) {
                 tally.only_offline += 1;
             } else {
                 let words = |admitted| if admitted { "admitted" } else { "refused" };
@@ -251,11 +251,12 @@ impl Seen<'_> {
     }
 
     /// Whether a change writes something that the server takes out, or that it writes itself: what
-    /// a client says the uid is, and kind and version, which the path says too.
+    /// a client says the uid is, kind and version, which the path says too, and an owner that stands
+    /// there twice to the letter.
     fn holds_dropped(&self, change: &Change) -> bool {
         let job = change.apply(&self.base.job);
         change.places().any(|place| {
-            matches!(place, "/apiVersion" | "/kind" | "/metadata/uid")
+            matches!(place, "/apiVersion" | "/kind" | "/metadata/uid" | "/metadata/ownerReferences")
                 || super::coverage::gated_within(self.api, &job, place)
         })
     }
