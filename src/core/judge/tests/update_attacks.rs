@@ -97,3 +97,16 @@ fn keys_that_look_the_same_in_a_report_are_two() {
     };
     assert_eq!(self::verdict(&shape, &of("1"), &of("2")).kind, VerdictKind::Deny);
 }
+
+/// The server answers with null or with an empty list, whichever a client has sent.
+#[test]
+fn an_empty_list_is_no_other_value_than_none() {
+    let policy = |rules: Value| job().set("/spec/podFailurePolicy", json!({"rules": rules}));
+    let shape =
+        shape(&policy(json!([{"action": "Count", "onPodConditions": [{"type": "X"}]}])), "");
+    for (old, new) in [(json!(null), json!([])), (json!([]), json!(null))] {
+        let labelled = |job: Job| job.set("/metadata/resourceVersion", json!("2"));
+        let verdict = verdict(&shape, &policy(old), &labelled(policy(new)));
+        assert_eq!(verdict.kind, VerdictKind::Allow, "{verdict:#?}");
+    }
+}

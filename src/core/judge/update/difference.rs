@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::core::judge::values::quantity_of;
-use crate::core::kubernetes::api::{Api, Kind};
+use crate::core::kubernetes::absent::is_zero;
+use crate::core::kubernetes::api::{Api, Field, Kind};
 use crate::core::kubernetes::keys::item_key;
 use crate::core::path::Step;
 use crate::core::tree::{Entry, Node, Value};
@@ -81,9 +82,14 @@ impl<'a> Difference<'a> {
 fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -> Difference<'a> {
     match (&old.value, &new.value) {
         (Value::Map(before), Value::Map(after)) => {
-            // A field that is null is none; in a map with free keys the server stores something.
-            let stands = |entry: &&Entry<'_>| {
-                matches!(kind, Kind::Map(_)) || entry.node.value != Value::Null
+            // A field that is null is none, and so is an empty list or map; in a map with free keys
+            // the server stores something.
+            let stands = |entry: &&Entry<'_>| match (kind, api.field(kind, &entry.key)) {
+                (Kind::Map(_), _) => true,
+                (_, Some(Field { kind: of @ (Kind::List(_) | Kind::Map(_)), .. })) => {
+                    !is_zero(api, *of, &entry.node)
+                }
+                _ => entry.node.value != Value::Null,
             };
             let by_key = |entries: &'a [Entry<'a>]| {
                 let all = entries.iter().filter(stands);
