@@ -16,7 +16,7 @@ use super::coverage::Coverage;
 use super::normal::{difference, normal};
 use super::number;
 use super::table::Measured;
-use crate::apiserver::{Accepted, Cluster, Identity, Method, Probe, Refusal, Session};
+use crate::apiserver::{Accepted, Cluster, Identity, Method, Namespace, Probe, Refusal, Session};
 use crate::both_ways::refusal::Spoken;
 use crate::both_ways::webhook::{changed, configuration, serve};
 
@@ -35,7 +35,6 @@ pub struct Amount {
 /// A change that the server accepts, and whether it stores something else then.
 struct Taken {
     change: Change,
-    job: Value,
     combined: bool,
     effective: bool,
     /// Where the stored forms differ, for a failure.
@@ -50,13 +49,7 @@ pub async fn measure(
     amount: Amount,
     coverage: &mut Coverage,
 ) -> Measured {
-    let namespace = match base.namespace {
-        Some(name) => cluster.exact_namespace(name).await.unwrap(),
-        None => cluster.namespace("matrix").await.unwrap(),
-    };
-    let session = cluster.session(&Identity::Admin).await.unwrap();
-    let path = format!("{}?dryRun=All", namespace.path("batch/v1", "jobs"));
-    let sending = Sending { session, path };
+    let (namespace, sending) = prepare(cluster, base).await;
     let shape = (base.shape)(&namespace.name);
 
     // What the server makes of it, when nobody is asked.
@@ -94,10 +87,11 @@ pub async fn measure(
         ..Measured::default()
     });
     for_each(&taken, async |taken| {
-        let answer = sending.send(&taken.job).await;
+        let job = taken.change.apply(&base.job);
+        let answer = sending.send(&job).await;
         let seen =
             Seen { shape: &shape, namespace: &namespace.name, api, base, without: &without_effect };
-        seen.count(taken, answer, &mut tally.lock().unwrap());
+        seen.count(taken, &job, answer, &mut tally.lock().unwrap());
     })
     .await;
     drop(installed);
@@ -111,14 +105,20 @@ pub async fn measure(
 
 /// Sends the single changes of a base, and notes which facts that puts to the server.
 pub async fn put(cluster: &Cluster, api: &'static Api, base: &Base, coverage: &mut Coverage) {
+    let (_namespace, sending) = prepare(cluster, base).await;
+    let all = single(api, &base.job);
+    learn(&sending, base, &Value::Null, all, false, coverage, api).await;
+}
+
+/// A namespace for a base, and the way to send Jobs there.
+async fn prepare<'c>(cluster: &'c Cluster, base: &Base) -> (Namespace<'c>, Sending) {
     let namespace = match base.namespace {
         Some(name) => cluster.exact_namespace(name).await.unwrap(),
         None => cluster.namespace("matrix").await.unwrap(),
     };
     let session = cluster.session(&Identity::Admin).await.unwrap();
     let path = format!("{}?dryRun=All", namespace.path("batch/v1", "jobs"));
-    let all = single(api, &base.job);
-    learn(&Sending { session, path }, base, &Value::Null, all, false, coverage, api).await;
+    (namespace, Sending { session, path })
 }
 
 struct Sending {
@@ -162,7 +162,7 @@ async fn learn(
                 let effective = found != *stored;
                 let difference = if effective { difference(stored, &found) } else { String::new() };
                 let change = change.clone();
-                taken.lock().unwrap().push(Taken { change, job, combined, effective, difference });
+                taken.lock().unwrap().push(Taken { change, combined, effective, difference });
             }
             Err(refusal) => assert!(refusal.code != 429 && refusal.code != 401, "{refusal}"),
         }
@@ -191,7 +191,13 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    fn count(&self, taken: &Taken, answer: Result<Accepted, Refusal>, tally: &mut Measured) {
+    fn count(
+        &self,
+        taken: &Taken,
+        job: &Value,
+        answer: Result<Accepted, Refusal>,
+        tally: &mut Measured,
+    ) {
         let online = match answer {
             Ok(_) => true,
             Err(refusal) => match Spoken::read(&refusal, self.shape) {
@@ -202,7 +208,7 @@ impl Seen<'_> {
                 }
             },
         };
-        let judged = judge_one(self.shape, &Node::from_json(&taken.job), self.namespace);
+        let judged = judge_one(self.shape, &Node::from_json(job), self.namespace);
         let offline = judged.count == 0;
         let (effective, ineffective) = if taken.combined {
             (&mut tally.combined_effective, &mut tally.combined_ineffective)
@@ -225,7 +231,7 @@ impl Seen<'_> {
         if online != offline {
             // What the server takes out before anybody is asked stands in the file all the same.
             let allowed = !taken.effective || exception.is_some();
-            if online && allowed && self.holds_dropped(&taken.change) {
+            if online && allowed && self.holds_dropped(&taken.change, job) {
                 tally.only_offline += 1;
             } else {
                 let words = |admitted| if admitted { "admitted" } else { "refused" };
@@ -253,11 +259,10 @@ impl Seen<'_> {
     /// Whether a change writes something that the server takes out, or that it writes itself: what
     /// a client says the uid is, kind and version, which the path says too, and an owner that stands
     /// there twice to the letter.
-    fn holds_dropped(&self, change: &Change) -> bool {
-        let job = change.apply(&self.base.job);
+    fn holds_dropped(&self, change: &Change, job: &Value) -> bool {
         change.places().any(|place| {
             matches!(place, "/apiVersion" | "/kind" | "/metadata/uid" | "/metadata/ownerReferences")
-                || super::coverage::gated_within(self.api, &job, place)
+                || super::coverage::gated_within(self.api, job, place)
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::core::shape::compile::word;
 use crate::core::shape::compiled::{CompiledNode, NodeId, Want};
 use crate::core::shape::text::Mismatch;
 use crate::core::shape::variable::VariableId;
-use wanted::{entry, expected, field};
+use wanted::{entry, expected, named};
 
 /// What is said about a deviation.
 #[derive(Debug, Default)]
@@ -246,8 +246,8 @@ fn missing(
     if let Some(filled) = server_fills_in {
         text.push_str(&format!(", and the server fills in {filled}"));
     }
-    Said::new(text).help(match field(shape, id) {
-        Some(line) => format!("add `{line}`"),
+    Said::new(text).help(match written {
+        Some(value) => format!("add `{}`", named(shape, id, value)),
         None => format!("copy it from {}", shape.template_name()),
     })
 }

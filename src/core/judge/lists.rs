@@ -6,7 +6,7 @@ use crate::core::judge::explain::Deviation;
 use crate::core::judge::seen::Seen;
 use crate::core::judge::walk::{EMPTY_MAP, EMPTY_TEXT, Walk, ZERO, position};
 use crate::core::kubernetes::api::{Api, Kind, ListType};
-use crate::core::kubernetes::keys::item_key;
+use crate::core::kubernetes::keys::{item_key, refer};
 use crate::core::path::Step;
 use crate::core::shape::compiled::{CompiledNode, NodeId, Want};
 use crate::core::tree::{Entry, Node, Value};
@@ -160,10 +160,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// Whether any value of the list, in the template or in the Job, holds `$(`.
     fn holds_expansion(&self, node: &CompiledNode, job: &Node<'_>) -> bool {
-        let in_job = job.items().iter().any(|item| {
-            item.get("value").and_then(Node::as_str).is_some_and(|text| text.contains("$("))
-        });
-        in_job
+        refer(job.items())
             || node.items.iter().any(|(_, id)| {
                 self.tree.child(*id, "value").is_some_and(|value| {
                     match &self.tree.node(value).want {

@@ -15,6 +15,7 @@ pub mod removal;
 pub mod start;
 
 pub use before::Before;
+pub use difference::Difference;
 pub use removal::only_removes;
 pub use start::Start;
 
@@ -55,12 +56,13 @@ pub struct Update {
     pub start: Option<Start>,
 }
 
-/// Judges the update of `old` to `job`, whose findings as a new Job are `whole`.
+/// Judges the update of `old` to `job`, whose findings as a new Job are `whole`; `difference` is
+/// where the two differ.
 #[must_use]
 pub fn ratchet(
     shape: &Shape,
-    old: &Node<'_>,
-    job: &Node<'_>,
+    (old, job): (&Node<'_>, &Node<'_>),
+    difference: Difference<'_>,
     namespace: &str,
     whole: Findings,
 ) -> Update {
@@ -75,7 +77,7 @@ pub fn ratchet(
     if had.is_empty() {
         return Update { findings: whole, start };
     }
-    let before = Before::new(had, old, job);
+    let before = Before::new(had, difference, job);
     let mut walk = Walk::new(shape, job, namespace);
     walk.compare_with(&before);
     walk.job();

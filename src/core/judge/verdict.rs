@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::core::judge::finding::Findings;
 use crate::core::judge::judge_one;
-use crate::core::judge::update::{Old, Start, only_removes, ratchet};
+use crate::core::judge::update::{Difference, Old, Start, only_removes, ratchet};
 use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
 use crate::core::tree::Node;
@@ -135,34 +135,30 @@ impl Shapes {
     pub fn judge(&self, request: &Request<'_>) -> Verdict {
         let verdict = self.judge_as_new(request);
         let clean = verdict.kind == VerdictKind::Allow && verdict.findings.count == 0;
-        match request.old.filter(|_| request.operation == Operation::Update && !clean) {
-            // Most updates conform, and nobody looks at what they replace.
+        // Most updates conform, and nobody looks at what they replace.
+        let old = request.old.filter(|_| request.operation == Operation::Update && !clean);
+        match old.and_then(|old| old.get()) {
+            Some(old) => self.judge_update(request, old, verdict),
             None => verdict,
-            Some(old) => match old.get() {
-                None => verdict,
-                Some(old) => self.judge_update(request, old, verdict),
-            },
         }
     }
 
     /// The verdict on an update that would not pass as a new object without a finding.
     fn judge_update(&self, request: &Request<'_>, old: &Node<'_>, whole: Verdict) -> Verdict {
-        if only_removes(old, request.object) {
+        let (job, namespace) = (request.object, request.namespace);
+        let difference = Difference::of_jobs(old, job);
+        if only_removes(&difference, old, job) {
             return Verdict::only_removes();
         }
-        match &whole.shape {
-            Some(shape) if whole.findings.count > 0 => {
-                let shape = Arc::clone(shape);
-                let update =
-                    ratchet(&shape, old, request.object, request.namespace, whole.findings);
-                Verdict {
-                    kind: kind_by(&update.findings),
-                    findings: update.findings,
-                    start: update.start,
-                    ..whole
-                }
-            }
-            _ => whole,
+        let Some(shape) = whole.shape.as_ref().filter(|_| whole.findings.count > 0) else {
+            return whole;
+        };
+        let update = ratchet(shape, (old, job), difference, namespace, whole.findings);
+        Verdict {
+            kind: kind_by(&update.findings),
+            findings: update.findings,
+            start: update.start,
+            ..whole
         }
     }
 

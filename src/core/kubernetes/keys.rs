@@ -39,3 +39,10 @@ fn part<'n>(api: &Api, list: &ListType, item: &'n Node<'_>, key: &str) -> Cow<'n
         },
     }
 }
+
+/// Whether a value among the entries of an environment may hold that of another one, so that their
+/// order counts.
+#[must_use]
+pub fn refer(env: &[Node<'_>]) -> bool {
+    env.iter().filter_map(|item| item.get("value")?.as_str()).any(|text| text.contains("$("))
+}

@@ -9,7 +9,7 @@ use crate::core::kubernetes::defaults::SiblingRule;
 use crate::core::kubernetes::quantity::Quantity;
 use crate::core::path::{self, Step};
 use crate::core::shape::rule::RuleId;
-use crate::core::shape::text::TextPattern;
+use crate::core::shape::text::{Piece, TextPattern};
 use crate::core::shape::variable::VariableId;
 use crate::core::tree::Number;
 
@@ -44,6 +44,21 @@ pub enum Want {
     Sibling(SiblingRule),
     /// `null` inside a list or map that the table does not know.
     Null,
+}
+
+impl Want {
+    /// The variables that stand here, as often as they do.
+    pub fn variables(&self) -> impl Iterator<Item = VariableId> {
+        let (whole, pieces) = match self {
+            Want::Variable(id) => (Some(*id), &[][..]),
+            Want::Pattern(pattern) => (None, &pattern.pieces[..]),
+            _ => (None, &[][..]),
+        };
+        whole.into_iter().chain(pieces.iter().filter_map(|piece| match piece {
+            Piece::Variable(id, _) => Some(*id),
+            Piece::Literal(_) => None,
+        }))
+    }
 }
 
 /// The rules that speak for the deviations at a node.

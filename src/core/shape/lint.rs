@@ -2,10 +2,8 @@
 
 use crate::core::kubernetes::api::{Kind, NEWEST, VERSIONS};
 use crate::core::shape::Shape;
-use crate::core::shape::compiled::{CompiledNode, Name, NodeId, Want};
+use crate::core::shape::compiled::{Name, NodeId, Want};
 use crate::core::shape::rule::{Action, RuleId};
-use crate::core::shape::text::Piece;
-use crate::core::shape::variable::VariableId;
 
 /// One open place of a shape.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +89,7 @@ impl Shape {
             }
             let path = self.tree.path(id);
             let danger = Danger::of(&path);
-            for variable in variables_of(node) {
+            for variable in node.want.variables() {
                 let variable = self.variables.get(variable);
                 open.push(Open {
                     danger,
@@ -243,20 +241,5 @@ impl Shape {
             }
         }
         warnings
-    }
-}
-
-fn variables_of(node: &CompiledNode) -> Vec<VariableId> {
-    match &node.want {
-        Want::Variable(id) => vec![*id],
-        Want::Pattern(pattern) => pattern
-            .pieces
-            .iter()
-            .filter_map(|piece| match piece {
-                Piece::Variable(id, _) => Some(*id),
-                Piece::Literal(_) => None,
-            })
-            .collect(),
-        _ => vec![],
     }
 }

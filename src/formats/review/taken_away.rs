@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::core::judge::update;
+use crate::core::judge::update::{self, Difference};
 use crate::core::tree::{Entry, NOWHERE, Node, Value};
 use crate::formats::json::{Duplicates, Skip, read};
 
@@ -18,7 +18,9 @@ use crate::formats::json::{Duplicates, Skip, read};
 /// [`update::only_removes`].
 pub fn only_removes(old: &RawValue, new: &RawValue) -> bool {
     match (shallow(old), shallow(new)) {
-        (Some(old), Some(new)) => update::only_removes(&old, &new),
+        (Some(old), Some(new)) => {
+            update::only_removes(&Difference::of_jobs(&old, &new), &old, &new)
+        }
         _ => false,
     }
 }

@@ -259,6 +259,14 @@ fn read_old(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Change> {
             const KEYS: [&str; 5] = ["patch", "merge", "object", "values", "file"];
             let mut fields = Fields::of(node, "old", &KEYS, mistakes)?;
             let file = fields.get("file").map(|file| file.at);
+            if let Some(other) = ["object", "values"].into_iter().find(|k| fields.get(k).is_some())
+                && file.is_some()
+            {
+                let at = fields.key_at("file");
+                let message = format!("`old` starts from `file` or from `{other}`, not both");
+                fields.mistakes().push(Mistake::new(at, message));
+                return None;
+            }
             let start = match (file, fields.text("file")) {
                 (Some(at), Some(name)) => Start::File(name.to_owned(), at),
                 _ => Start::Given,

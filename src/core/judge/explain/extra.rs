@@ -2,7 +2,7 @@
 
 use crate::core::judge::explain::Said;
 use crate::core::judge::explain::wanted::{is_written, names, written};
-use crate::core::kubernetes::api::{Api, Kind, NEWEST};
+use crate::core::kubernetes::api::{Kind, NEWEST};
 use crate::core::mistake::nearest;
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Name, NodeId};
@@ -17,7 +17,7 @@ pub(super) fn said(shape: &Shape, parent: NodeId, field: Option<&str>, means_abs
     }
     let node = shape.tree.node(parent);
     match (field, node.kind) {
-        (Some(field), kind @ Kind::Struct(_)) if Api::get().field(kind, field).is_none() => {
+        (Some(field), kind @ Kind::Struct(_)) if shape.api.field(kind, field).is_none() => {
             unknown_field(shape, parent, kind, field)
         }
         (Some(_), _) => Said::new("the template has nothing here").help("take it out"),
@@ -29,7 +29,7 @@ pub(super) fn said(shape: &Shape, parent: NodeId, field: Option<&str>, means_abs
 fn entry(shape: &Shape, parent: NodeId, kind: Kind) -> Said {
     let node = shape.tree.node(parent);
     let named = match kind {
-        Kind::List(list) => Api::get().list(list).is_keyed(),
+        Kind::List(list) => shape.api.list(list).is_keyed(),
         _ => true,
     };
     let count = written(shape, &node.children).chain(written(shape, &node.items)).count();
@@ -65,7 +65,7 @@ fn unknown_field(shape: &Shape, parent: NodeId, kind: Kind, field: &str) -> Said
     let Kind::Struct(structure) = kind else {
         return Said::new("the template has nothing here").help("take it out");
     };
-    let known = Api::get().structure(structure).fields.iter().map(|known| known.name);
+    let known = shape.api.structure(structure).fields.iter().map(|known| known.name);
     let meant = nearest(field, known);
     let in_template = |meant: &&str| {
         written(shape, &shape.tree.node(parent).children).any(|(key, _)| key == meant)

@@ -56,14 +56,13 @@ pub(super) fn entry(shape: &Shape, id: NodeId) -> Option<String> {
     (out.len() <= WRITTEN && !out.contains('`')).then_some(out)
 }
 
-/// The same behind its key, or as an item of its list.
-pub(super) fn field(shape: &Shape, id: NodeId) -> Option<String> {
-    let value = entry(shape, id)?;
-    Some(match &shape.tree.node(id).name {
+/// What [`entry`] has written, behind its key or as an item of its list.
+pub(super) fn named(shape: &Shape, id: NodeId, value: String) -> String {
+    match &shape.tree.node(id).name {
         Name::Key(key) => format!("{key}: {value}"),
         Name::Root => value,
         Name::Item(_) | Name::Index(_) | Name::Any => format!("- {value}"),
-    })
+    }
 }
 
 fn write(shape: &Shape, id: NodeId, out: &mut String) -> Option<()> {

@@ -10,8 +10,7 @@ use crate::core::judge::update::difference::Difference;
 use crate::core::judge::walk::Walk;
 use crate::core::kubernetes::api::FieldDefault;
 use crate::core::path::Step;
-use crate::core::shape::compiled::{Compiled, Name, NodeId, Want};
-use crate::core::shape::text::Piece;
+use crate::core::shape::compiled::{Compiled, Name, NodeId};
 use crate::core::shape::variable::VariableId;
 use crate::core::tree::Node;
 
@@ -27,13 +26,13 @@ pub struct Before<'a> {
 }
 
 impl<'a> Before<'a> {
-    /// What `old` had, these deviations, seen from `job`.
+    /// These deviations of the old object, seen from `job`, which differs from it there.
     #[must_use]
-    pub fn new(had: HashSet<u64>, old: &'a Node<'a>, job: &'a Node<'a>) -> Self {
+    pub fn new(had: HashSet<u64>, difference: Difference<'a>, job: &Node<'_>) -> Self {
         let labels = job.get("metadata").and_then(|metadata| metadata.get("labels"));
         Before {
             had,
-            difference: Difference::of_jobs(old, job),
+            difference,
             own_labels: labels.is_some_and(|labels| !labels.entries().is_empty()),
         }
     }
@@ -95,15 +94,9 @@ impl Walk<'_, '_> {
 
     /// Whether nothing differs at any place of a variable.
     fn is_none_at_all(&self, before: &Before<'_>, variable: VariableId) -> bool {
-        let is_place = |want: &Want| match want {
-            Want::Variable(id) => *id == variable,
-            Want::Pattern(pattern) => pattern
-                .pieces
-                .iter()
-                .any(|p| matches!(p, Piece::Variable(id, _) if *id == variable)),
-            _ => false,
-        };
-        self.tree.iter().filter(|(_, node)| is_place(&node.want)).all(|(id, _)| {
+        let places =
+            self.tree.iter().filter(|(_, node)| node.want.variables().any(|id| id == variable));
+        places.map(|(id, _)| id).all(|id| {
             let steps = self.tree.steps(id);
             !steps.contains(&Compiled::ANY) && before.difference.is_none_at(&steps)
         })

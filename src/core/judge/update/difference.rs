@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crate::core::judge::values::quantity_of;
 use crate::core::kubernetes::absent::is_zero;
 use crate::core::kubernetes::api::{Api, Field, Kind};
-use crate::core::kubernetes::keys::item_key;
+use crate::core::kubernetes::keys::{item_key, refer};
 use crate::core::path::Step;
 use crate::core::tree::{Entry, Node, Value};
 
@@ -118,7 +118,7 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
             let item = list.map_or(Kind::Unknown, |list| list.item);
             let (groups, others) = (grouped(placed(before)), grouped(placed(after)));
             let counts = keyed.is_some_and(|list| {
-                list.ordered || list.ordered_by_expansion && (expands(before) || expands(after))
+                list.ordered || list.ordered_by_expansion && (refer(before) || refer(after))
             });
             let order = counts && {
                 let kept = placed(before).map(|(place, _)| place);
@@ -137,11 +137,6 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
             _ => Difference::Whole,
         },
     }
-}
-
-/// Whether a value of an environment may hold another one.
-fn expands(env: &[Node<'_>]) -> bool {
-    env.iter().filter_map(|item| item.get("value")?.as_str()).any(|text| text.contains("$("))
 }
 
 type Grouped<'a> = HashMap<Place<'a>, Vec<&'a Node<'a>>>;

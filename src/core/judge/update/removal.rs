@@ -16,23 +16,15 @@ const SERVERS_OWN: [&str; 3] = ["managedFields", "resourceVersion", "generation"
 const LISTS: [&str; 2] = ["finalizers", "ownerReferences"];
 
 /// Whether the update of `old` to `new` at most takes entries of `metadata.finalizers` and
-/// `metadata.ownerReferences` away and sets `blockOwnerDeletion` to false. A tree whose `spec` is
-/// the raw text of it does as well.
+/// `metadata.ownerReferences` away and sets `blockOwnerDeletion` to false; `difference` is theirs. A
+/// tree whose `spec` is the raw text of it does as well.
 #[must_use]
-pub fn only_removes(old: &Node<'_>, new: &Node<'_>) -> bool {
+pub fn only_removes(difference: &Difference<'_>, old: &Node<'_>, new: &Node<'_>) -> bool {
     // An update of the Job itself leaves the status as it is.
-    let root = Difference::of_jobs(old, new);
-    let metadata = match only_at(&root, &["metadata", "status"]) {
-        Some(inside) => inside.filter(|(key, _)| *key == "metadata"),
-        None => return false,
-    };
+    let Some(mut inside) = only_at(difference, &["metadata", "status"]) else { return false };
     let allowed = [&SERVERS_OWN[..], &LISTS].concat();
-    for (_, difference) in metadata {
-        if only_at(difference, &allowed).is_none() {
-            return false;
-        }
-    }
-    LISTS.iter().all(|name| has_less(list(old, name), list(new, name)))
+    inside.all(|(key, below)| key == "status" || only_at(below, &allowed).is_some())
+        && LISTS.iter().all(|name| has_less(list(old, name), list(new, name)))
 }
 
 fn list<'n>(job: &'n Node<'n>, name: &str) -> Option<&'n Node<'n>> {
