@@ -16,7 +16,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jobshape::core::judge::Shapes;
 use jobshape::edges::serve::dev::DevEntry;
-use jobshape::edges::serve::metrics::ShapeInfo;
+use jobshape::edges::serve::metrics::reviews::ShapeInfo;
 use jobshape::edges::serve::{self, Limits, Loaded, Options};
 use jobshape::formats::review::{Answer, Entrance, Record};
 use rustls::pki_types::pem::PemObject;
@@ -41,7 +41,12 @@ fn options() -> Options {
     let operations = vec!["CREATE".to_owned(), "UPDATE".to_owned()];
     let loaded = Loaded {
         shapes: Arc::<Shapes>::default(),
-        info: vec![ShapeInfo { name: "worker".to_owned(), digest: "3f9a1c2e".to_owned() }],
+        info: vec![ShapeInfo {
+            name: "worker".to_owned(),
+            digest: "3f9a1c2e".to_owned(),
+            namespaces: vec![],
+            rules: vec![],
+        }],
         entries: vec![DevEntry { path: "/validate/enforce", namespaces, operations }],
         self_test: Ok(()),
     };

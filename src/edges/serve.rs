@@ -115,7 +115,7 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
     }
 
     let metrics = Arc::new(Metrics::new()?);
-    metrics.set_shapes(&loaded.info);
+    metrics.reviews.set_shapes(&loaded.info);
     let readiness = Arc::new(Readiness::new(Arc::clone(&slot)));
     match &awaited_shapes {
         None => {

@@ -11,7 +11,7 @@ use crate::core::shape::rule::Action;
 use crate::core::tree::{Entry, NOWHERE, Node, Value};
 use crate::edges::cli::{CannotRun, is_watched, stderr_style};
 use crate::edges::serve::dev::DevEntry;
-use crate::edges::serve::metrics::ShapeInfo;
+use crate::edges::serve::metrics::reviews::{RuleInfo, ShapeInfo};
 use crate::edges::serve::served::{Awaited, Mistakes};
 use crate::edges::serve::{self, Loaded, Options, ServeArgs, router};
 use crate::edges::shapes;
@@ -65,13 +65,23 @@ fn load(paths: &[String]) -> Result<Loaded, Mistakes> {
 /// What the server has to know of the shapes.
 #[must_use]
 pub fn served(shapes: Shapes) -> Loaded {
-    let info = shapes
-        .all()
-        .iter()
-        .map(|s| ShapeInfo { name: s.name.clone(), digest: s.short_digest().to_owned() })
-        .collect();
+    let info = shapes.all().iter().map(|shape| info(shape)).collect();
     let self_test = shapes.all().iter().try_for_each(|shape| self_test(shape));
     Loaded { entries: entries(&shapes), info, self_test, shapes: Arc::new(shapes) }
+}
+
+fn info(shape: &Shape) -> ShapeInfo {
+    let rules = shape.rules.iter().map(|rule| RuleInfo {
+        name: rule.name.clone(),
+        action: rule.action,
+        audit_until: rule.audit_until.clone(),
+    });
+    ShapeInfo {
+        name: shape.name.clone(),
+        digest: shape.short_digest().to_owned(),
+        namespaces: shape.namespaces.clone(),
+        rules: rules.collect(),
+    }
 }
 
 /// A namespace belongs to the enforce entry as soon as one rule there is Enforce.

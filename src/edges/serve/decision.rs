@@ -58,9 +58,9 @@ impl Judge {
         // Nothing that the closure touches outlives it changed: shapes are read, an answer is made.
         let shapes = self.served.get();
         let decided = quietly(|| (self.decide)(&shapes, entrance, body));
-        self.metrics.decided(start.elapsed());
+        self.metrics.reviews.decided(start.elapsed());
         let Some(answer) = decided else {
-            self.metrics.panics.inc();
+            self.metrics.traffic.panics.inc();
             let message = "judging this request ended in an internal error of jobshape";
             return undecided(entrance, uid::scan(body), 500, message);
         };

@@ -26,6 +26,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::certificate::{Slot, provider};
 use super::metrics::Metrics;
+use super::metrics::traffic::HandshakeFailure;
 use super::options::Limits;
 
 /// After an accept error that concerns the process (no file descriptor left) and not one client:
@@ -177,7 +178,7 @@ struct Connection {
 
 impl Connection {
     async fn run(mut self, stream: TcpStream) {
-        let _open = self.metrics.as_ref().map(|metrics| Open::new(&metrics.connections));
+        let _open = self.metrics.as_ref().map(|metrics| Open::new(&metrics.traffic.connections));
         // Neither changes what is said, only how soon: failing to set them is no reason to refuse.
         let _ = stream.set_nodelay(true);
         give_up_after(&stream, self.limits.write);
@@ -195,7 +196,7 @@ impl Connection {
             Err(_) => "the client took too long".to_owned(),
         };
         if let Some(metrics) = &self.metrics {
-            metrics.handshake_errors.inc();
+            metrics.traffic.handshake_failed(HandshakeFailure::Other);
         }
         // Among them is the API server saying "bad certificate": a wrong caBundle.
         tracing::info!(error, "a TLS handshake failed");

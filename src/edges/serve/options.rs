@@ -11,7 +11,7 @@ use clap::Args;
 use super::ServeError;
 use super::decision::Decide;
 use super::dev::{self, DevEntry};
-use super::metrics::ShapeInfo;
+use super::metrics::reviews::ShapeInfo;
 use super::operations::Condition;
 use super::served::Awaited;
 use crate::core::judge::Shapes;

@@ -76,7 +76,7 @@ impl Reviews {
             Ok(body) => self.judge.judge(entrance, body, deadline).await,
             Err(failure) => self.failed(entrance, &failure),
         };
-        self.judge.metrics.answered(entrance, &answer.record);
+        self.judge.metrics.reviews.answered(entrance, &answer.record);
         decision_log::write(entrance, &answer.record);
         response(answer)
     }
@@ -84,7 +84,7 @@ impl Reviews {
     fn failed(&self, entrance: Entrance, failure: &Failure) -> Answer {
         let (code, message) = match failure.trouble {
             Trouble::TooLarge => {
-                self.judge.metrics.oversize.inc();
+                self.judge.metrics.traffic.oversize.inc();
                 let limit = self.limits.body_bytes;
                 (413, format!("the request has more than {limit} bytes"))
             }

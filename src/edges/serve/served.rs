@@ -80,7 +80,7 @@ pub async fn wait(
         match tokio::task::spawn_blocking(move || load()).await {
             Ok(Ok(loaded)) => {
                 tracing::info!(shapes = loaded.info.len(), "the shapes are valid");
-                metrics.set_shapes(&loaded.info);
+                metrics.reviews.set_shapes(&loaded.info);
                 served.put(loaded.shapes);
                 readiness.set_self_test(loaded.self_test);
                 readiness.set_shapes(Ok(()));
