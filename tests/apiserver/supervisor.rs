@@ -23,6 +23,7 @@ log=$1
 shift
 "$@" >"$log" 2>&1 3<&- &
 process=$!
+echo "$process" >"$log.pid"
 { read -r _ <&3; kill -9 "$process"; } >/dev/null 2>&1 &
 watcher=$!
 wait "$process"
@@ -124,6 +125,13 @@ impl Supervised {
     /// How it ended, if it did.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.shell.try_wait().ok().flatten()
+    }
+
+    /// The number of its process, to signal it with; nothing before it is started.
+    pub fn pid(&self) -> Option<u32> {
+        let mut file = self.log.clone().into_os_string();
+        file.push(".pid");
+        std::fs::read_to_string(file).ok()?.trim().parse().ok()
     }
 
     /// The end of what it printed, for a failure.
