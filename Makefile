@@ -1,7 +1,7 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline mutants matrix apiserver lint tables reviews bench
+.PHONY: help demo test test-offline mutants matrix faults apiserver lint tables reviews bench bench-quick
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::governed both_ways::life \
@@ -43,6 +43,10 @@ matrix: apiserver ## every small change of a Job, on every Kubernetes release: d
 	CARGO_PROFILE_RELEASE_LTO=off JOBSHAPE_VERSIONS=$(VERSIONS) \
 		cargo test --release --test main -- --ignored --exact --nocapture matrix::the_whole_matrix
 
+# Some fifteen minutes; `cargo test --test faults` is the short form.
+faults: apiserver ## what two replicas survive, with Jobs being created all along: docs/faults.md
+	CARGO_PROFILE_RELEASE_LTO=off JOBSHAPE_FAULTS=full cargo test --release --test faults
+
 # The table of the fields that a Job has, from the real API server's own OpenAPI.
 tables: ## write src/core/kubernetes/data/fields.tsv anew
 	cargo test --test main -- --ignored --exact tables::tests::write_the_field_table
@@ -51,5 +55,12 @@ tables: ## write src/core/kubernetes/data/fields.tsv anew
 reviews: ## write tests/reviews anew
 	cargo test --test main -- --ignored --exact reviews::write_the_reviews
 
-bench: ## what a decision and a check cost, as tables (docs/benchmarks.md)
-	cargo bench --bench decide
+# Some fifteen minutes, after the build. The machine should have nothing else to do.
+bench: apiserver ## what a decision, a check and serving cost: docs/benchmarks.md and a plot
+	mkdir -p target/bench
+	cargo build --release --features measure --bin decide
+	target/release/decide --json target/bench/decide.jsonl | tee target/bench/decide.md
+	cargo bench --bench serving
+
+bench-quick: apiserver ## a few requests each, to see that the benchmarks still run
+	cargo test --bench serving

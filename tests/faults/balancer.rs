@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::apiserver::{ControlPlane, Failure, Supervised};
-use crate::replica::Settings;
+use crate::outside::Settings;
 
 /// How long it takes at most to notice that a replica is gone: two probes that fail, the second
 /// begun at most this long after.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::apiserver::Failure;
-use crate::authority::{Authority, Volume};
+use crate::outside::authority::{Authority, Volume};
 use crate::row::Row;
 use crate::stage::Stage;
 

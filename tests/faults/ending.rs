@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::apiserver::Failure;
 use crate::balancer::{Dead, NOTICES};
-use crate::load::reviews::review;
+use crate::outside::reviews::review;
 use crate::row::Row;
 use crate::stage::{NAMESPACE, Stage, TIMEOUT};
 use crate::traffic::{Window, job};

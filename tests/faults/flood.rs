@@ -6,8 +6,8 @@ use axum::body::Bytes;
 use tokio::task::JoinSet;
 
 use crate::apiserver::Failure;
-use crate::load::reviews::{allowed, padded, review};
-use crate::load::{Client, Target};
+use crate::outside::reviews::{allowed, padded, review};
+use crate::outside::{Client, Target};
 use crate::row::Row;
 use crate::stage::{NAMESPACE, Stage};
 use crate::traffic::{job, tampered};

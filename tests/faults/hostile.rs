@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::apiserver::Failure;
-use crate::load::Target;
+use crate::outside::Target;
 use crate::row::Row;
 use crate::stage::Stage;
 

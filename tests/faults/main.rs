@@ -7,18 +7,16 @@
 
 #[path = "../apiserver/mod.rs"]
 mod apiserver;
-mod authority;
 mod balancer;
 mod certificates;
 mod ending;
 mod flood;
 mod hostile;
-#[path = "../load/mod.rs"]
-mod load;
 mod outage;
+#[path = "../outside/mod.rs"]
+mod outside;
 mod pool;
 mod recording;
-mod replica;
 mod row;
 mod shapes;
 mod stage;
@@ -34,8 +32,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::Runtime;
 
 use apiserver::Failure;
+use outside::Replica;
 use pool::Pool;
-use replica::Replica;
 use row::Row;
 use stage::Stage;
 

@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use crate::apiserver::Failure;
-use crate::load::reviews::{allowed, review};
-use crate::load::{Client, Target};
+use crate::outside::reviews::{allowed, review};
+use crate::outside::{Client, Target};
 use crate::stage::NAMESPACE;
 use crate::traffic::job;
 

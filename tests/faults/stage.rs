@@ -1,7 +1,6 @@
 //! The stage of all faults: a real API server, two replicas of the real program, haproxy between
 //! them, and a configuration whose failurePolicy is Fail.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -12,10 +11,9 @@ use crate::apiserver::{
     Cluster, ControlPlane, Failure, Identity, InstalledWebhook, Method, Namespace, Options, Probe,
     Session,
 };
-use crate::authority::{Authority, Volume};
 use crate::balancer::{Balancer, Dead};
-use crate::load::Target;
-use crate::replica::{Replica, Settings};
+use crate::outside::authority::{Authority, Volume};
+use crate::outside::{Replica, Settings, Target, free_ports};
 use crate::traffic::{Tally, Traffic, tampered};
 
 /// The namespace with failurePolicy Fail.
@@ -91,16 +89,13 @@ impl Stage {
         let shapes = Volume::new(plane.folder().join("shapes"))?;
         shapes.publish(&[("shape.yaml", &shape("the first"))])?;
 
-        let [port, a, b, c, d] = free_ports()?;
-        let settings = [(a, b), (c, d)].map(|(webhook, operations)| Settings {
-            webhook,
-            operations,
-            certificate: certificate.path().display().to_string(),
-            shapes: shapes.path().display().to_string(),
-            flags: vec!["--lame-duck".to_owned(), "3s".to_owned()],
-            before: String::new(),
-            own_mounts: false,
-        });
+        let [port] = free_ports()?;
+        let one = || {
+            let mut settings = Settings::new(certificate.path(), shapes.path())?;
+            settings.flags = vec!["--lame-duck".to_owned(), "3s".to_owned()];
+            Ok::<_, Failure>(settings)
+        };
+        let settings = [one()?, one()?];
         let mut started = 0;
         let mut replicas = [None, None];
         for (replica, settings) in replicas.iter_mut().zip(&settings) {
@@ -317,17 +312,4 @@ fn configuration(cluster: &Cluster, port: u16, authority: &str, policy: &str) ->
             "timeoutSeconds": TIMEOUT.as_secs(),
         }],
     })
-}
-
-/// Ports that were free a moment ago, all different.
-fn free_ports<const N: usize>() -> Result<[u16; N], Failure> {
-    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let mut listeners = Vec::new();
-    let mut ports = [0; N];
-    for port in &mut ports {
-        let listener = open().map_err(Failure::during("looking for free ports"))?;
-        *port = listener.local_addr().map_err(Failure::during("looking for free ports"))?.port();
-        listeners.push(listener);
-    }
-    Ok(ports)
 }

@@ -1,9 +1,5 @@
 //! A client that sends many reviews, or many Jobs: one connection a client, kept alive or not.
 
-#![allow(dead_code, reason = "the faults and the benchmark use a part each")]
-
-pub mod reviews;
-
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

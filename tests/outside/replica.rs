@@ -1,6 +1,6 @@
 //! One replica: a real `jobshape serve` as a process of its own.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,6 +15,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How a replica is started.
 #[derive(Clone)]
 pub struct Settings {
+    /// The program and its first argument: `jobshape serve`, or what takes the same flags.
+    pub program: [String; 2],
     /// The ports, which stay the same when it is started again.
     pub webhook: u16,
     /// The port for probes and metrics.
@@ -31,6 +33,23 @@ pub struct Settings {
     pub own_mounts: bool,
 }
 
+impl Settings {
+    /// `jobshape serve` on free ports, with a certificate and shapes from these folders.
+    pub fn new(certificate: &Path, shapes: &Path) -> Result<Self, Failure> {
+        let [webhook, operations] = free_ports()?;
+        Ok(Self {
+            program: [env!("CARGO_BIN_EXE_jobshape").to_owned(), "serve".to_owned()],
+            webhook,
+            operations,
+            certificate: certificate.display().to_string(),
+            shapes: shapes.display().to_string(),
+            flags: Vec::new(),
+            before: String::new(),
+            own_mounts: false,
+        })
+    }
+}
+
 /// A running replica; dropping it kills it.
 pub struct Replica {
     /// How it was started.
@@ -41,10 +60,9 @@ pub struct Replica {
 impl Replica {
     /// Starts one; it is not ready yet.
     pub fn start(plane: &ControlPlane, name: &str, settings: Settings) -> Result<Self, Failure> {
-        let program = env!("CARGO_BIN_EXE_jobshape");
         let script = format!("{}\nexec \"$0\" \"$@\"", settings.before);
-        let mut arguments: Vec<String> =
-            ["sh", "-c", &script, program, "serve"].map(str::to_owned).into();
+        let mut arguments = vec!["sh".to_owned(), "-c".to_owned(), script];
+        arguments.extend(settings.program.clone());
         for (flag, value) in [
             ("--listen", format!("127.0.0.1:{}", settings.webhook)),
             ("--ops-listen", format!("127.0.0.1:{}", settings.operations)),
@@ -109,7 +127,8 @@ impl Replica {
         }
     }
 
-    fn pid(&self) -> Result<u32, Failure> {
+    /// The number of its process.
+    pub fn pid(&self) -> Result<u32, Failure> {
         self.process.pid().ok_or_else(|| Failure::new("the replica has no process"))
     }
 
@@ -154,4 +173,17 @@ impl Replica {
         });
         kib.map(|kib| kib / 1024.0).ok_or_else(|| Failure::new(format!("{path} has no {field}")))
     }
+}
+
+/// Ports that were free a moment ago, all different.
+pub fn free_ports<const N: usize>() -> Result<[u16; N], Failure> {
+    let open = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let mut listeners = Vec::new();
+    let mut ports = [0; N];
+    for port in &mut ports {
+        let listener = open().map_err(Failure::during("looking for free ports"))?;
+        *port = listener.local_addr().map_err(Failure::during("looking for free ports"))?.port();
+        listeners.push(listener);
+    }
+    Ok(ports)
 }
