@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{ENFORCE, Running, Talk, UID, client, options, review, start, until};
+use super::{ENFORCE, Running, Talk, client, options, review, start, until};
 use jobshape::edges::serve::{ClientCa, Options, Tls};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,

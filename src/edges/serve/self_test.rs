@@ -24,20 +24,24 @@ const STRANGE: &str = "jobshapeSelfTest";
 /// # Errors
 /// A sentence: what it should have admitted or refused.
 pub fn self_test(shape: &Shape) -> Result<(), String> {
-    let name = &shape.name;
     let namespace = shape.namespaces.first().map_or("", String::as_str);
+    tested(shape, |job| judge_one(shape, job, namespace).count > 0)
+}
+
+fn tested(shape: &Shape, is_refused: impl Fn(&Node<'static>) -> bool) -> Result<(), String> {
+    let name = &shape.name;
     let filled =
         shape.fill(&[]).map_err(|m| format!("the shape `{name}` cannot be filled: {m}"))?;
-    if judge_one(shape, &filled, namespace).count > 0 {
+    if is_refused(&filled) {
         return Err(format!("the shape `{name}` refuses its own template"));
     }
     let places = places(shape);
+    if places.iter().all(Vec::is_empty) {
+        return Err(format!("the shape `{name}` compares nothing"));
+    }
     for (rule, places) in shape.rules.iter().zip(&places) {
         // A rule whose every place belongs to others has nothing to say.
-        let notices = |place: &NodeId| {
-            let changed = disturbed(shape, &filled, *place);
-            judge_one(shape, &changed, namespace).count > 0
-        };
+        let notices = |place: &NodeId| is_refused(&disturbed(shape, &filled, *place));
         if !places.is_empty() && !places.iter().any(notices) {
             return Err(format!(
                 "the shape `{name}` does not notice a change that its rule `{}` is there for",
@@ -133,4 +137,66 @@ fn add(parent: &mut Node<'static>, name: &Name) {
 fn strange() -> Node<'static> {
     let node = Node::new(Value::String("self-test".into()));
     Node::new(Value::Map(vec![Entry { key: STRANGE.into(), key_at: NOWHERE, node }]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::shape::compiled::Compiled;
+    use crate::core::testing;
+
+    const RULES: &str = "rules:
+- {name: image, select: ['$.spec.template.spec.containers[*].image']}
+- {name: pull-secrets, select: [$.spec.template.spec.imagePullSecrets]}
+- {name: which, entries: [$.spec.template.spec.containers]}
+- {name: rest}";
+
+    fn shape() -> Shape {
+        testing::shape(&testing::job(), RULES)
+    }
+
+    fn image<'n>(job: &'n Node<'_>) -> Option<&'n str> {
+        let spec = job.get("spec")?.get("template")?.get("spec")?;
+        spec.get("containers")?.items().first()?.get("image")?.as_str()
+    }
+
+    #[test]
+    fn every_rule_notices_a_change_in_its_own_region() {
+        let shape = shape();
+        assert_eq!(self_test(&shape), Ok(()));
+        let filled = shape.fill(&[]).unwrap();
+        for (index, (rule, places)) in shape.rules.iter().zip(places(&shape)).enumerate() {
+            let speaks = |place: &NodeId| {
+                let changed = disturbed(&shape, &filled, *place);
+                let found = judge_one(&shape, &changed, "").findings;
+                found.iter().any(|finding| usize::from(finding.rule.0) == index)
+            };
+            assert!(places.iter().any(speaks), "{}", rule.name);
+        }
+    }
+
+    #[test]
+    fn who_answers_alike_to_everything_or_overlooks_a_rule_fails() {
+        let shape = shape();
+        let error = tested(&shape, |_| true).unwrap_err();
+        assert!(error.ends_with("refuses its own template"), "{error}");
+        let error = tested(&shape, |_| false).unwrap_err();
+        assert!(error.ends_with("does not notice a change that its rule `image` is there for"));
+        let blind =
+            |job: &Node<'static>| image(job).is_some() && judge_one(&shape, job, "").count > 0;
+        let error = tested(&shape, blind).unwrap_err();
+        assert!(error.contains("`image`"), "{error}");
+    }
+
+    #[test]
+    fn a_shape_that_compares_nothing_fails() {
+        let mut shape = shape();
+        let nodes: Vec<NodeId> = shape.tree.iter().map(|(id, _)| id).collect();
+        for id in nodes {
+            shape.tree.node_mut(id).unpinned = true;
+        }
+        assert!(shape.tree.node(Compiled::ROOT).unpinned);
+        let error = self_test(&shape).unwrap_err();
+        assert!(error.ends_with("compares nothing"), "{error}");
+    }
 }

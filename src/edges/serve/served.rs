@@ -149,3 +149,68 @@ impl InForce {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::judge::Shapes;
+    use crate::core::testing;
+    use crate::edges::cli::serve::served;
+    use crate::edges::serve::certificate::slot::Slot;
+    use crate::edges::serve::decision_log::tests::log_of;
+
+    fn shapes(image: &str) -> Loaded {
+        let job = testing::job();
+        let pointer = "/spec/template/spec/containers/0/image";
+        let job = job.set(pointer, image.into());
+        served(Shapes::new(vec![testing::shape(&job, "")]).unwrap())
+    }
+
+    fn in_force(loaded: Loaded, mistakes: Option<&Mistakes>) -> InForce {
+        let readiness = Arc::new(Readiness::new(Arc::new(Slot::empty())));
+        let metrics = Arc::new(Metrics::new().unwrap());
+        InForce::begin(loaded, mistakes, readiness, metrics).0
+    }
+
+    #[test]
+    fn what_was_replaced_is_said_with_both_digests() {
+        let (old, new) = (shapes("x:1"), shapes("x:2"));
+        let digests = [&old, &new].map(|loaded| loaded.info[0].digest.clone());
+        let mut in_force = in_force(old, None);
+        let log = log_of(|| in_force.renew(Ok(new)));
+        assert_eq!(log.lines().count(), 1, "{log}");
+        let [before, after] = digests;
+        assert!(log.contains(&format!("\"before\":\"{before}\",\"after\":\"{after}\"")), "{log}");
+        // The same again is nothing new.
+        assert_eq!(log_of(|| in_force.renew(Ok(shapes("x:2")))), "");
+        assert_eq!(in_force.metrics.reloads.generation.get(), 2);
+    }
+
+    #[test]
+    fn what_is_wider_is_a_warning() {
+        let mut in_force = in_force(served(Shapes::default()), None);
+        let log = log_of(|| in_force.renew(Ok(shapes("x:1"))));
+        let warning = log.lines().find(|line| line.contains("WARN")).unwrap();
+        assert!(warning.contains("more is admitted than before in"), "{warning}");
+        assert!(warning.contains(": nothing -> "), "{warning}");
+        assert_eq!(in_force.metrics.reloads.widened.get(), 1);
+    }
+
+    #[test]
+    fn mistakes_keep_the_last_good_and_after_none_at_all_nothing_is_wider() {
+        let mistakes = Mistakes(vec!["error: one\n".to_owned(), "error: two\n".to_owned()]);
+        let mut good = in_force(shapes("x:1"), None);
+        let log = log_of(|| good.renew(Err(mistakes.clone())));
+        assert_eq!(log.lines().count(), 2, "{log}");
+        assert!(log.contains("the last good ones stay in force"), "{log}");
+        assert_eq!(good.served.get().all().len(), 1);
+
+        let mut waiting = in_force(served(Shapes::default()), Some(&mistakes));
+        let reasons = waiting.readiness.reasons(SystemTime::now());
+        assert!(reasons[0].contains("no valid shapes: 2 mistakes"), "{reasons:?}");
+        let log = log_of(|| waiting.renew(Ok(shapes("x:1"))));
+        assert!(!log.contains("WARN"), "{log}");
+        assert_eq!(waiting.metrics.reloads.widened.get(), 0);
+        assert_eq!(waiting.served.get().all().len(), 1);
+    }
+}
