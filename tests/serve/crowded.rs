@@ -1,5 +1,6 @@
 //! More than there is room for: connections, bodies, decisions.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use super::{ENFORCE, Reply, Talk, UID, head, options, review, soon, start, until};
@@ -18,9 +19,11 @@ fn assert_shed(reply: &Reply) {
     assert!(reply.head.contains("retry-after: 1\r\n"), "{}", reply.head);
 }
 
-/// A decision that takes its time.
-fn slow(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
-    std::thread::sleep(Duration::from_millis(600));
+/// Keeps decisions until the test lets go.
+static HELD: Mutex<()> = Mutex::new(());
+
+fn held(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
+    drop(HELD.lock());
     super::admit(shapes, entrance, body)
 }
 
@@ -75,11 +78,12 @@ async fn of_those_that_had_an_answer_the_longest_idle_goes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_is_judged_stays_and_others_are_told_to_come_again() {
-    let mut options = Options { decide: slow, ..options() };
+    let mut options = Options { decide: held, ..options() };
     options.limits.connections = 1;
     options.limits.shed_connections = 1;
     options.limits.header = Duration::from_secs(60);
     let server = start(options);
+    let lock = HELD.lock().unwrap();
     let mut busy = server.connect().await;
     busy.post(ENFORCE, review(0).as_bytes()).await;
     server.until_metric("jobshape_requests_in_flight", 1.0).await;
@@ -91,6 +95,7 @@ async fn who_is_judged_stays_and_others_are_told_to_come_again() {
     assert_shed(&reply);
     assert!(reply.head.contains("connection: close"), "{}", reply.head);
     shed.closed().await;
+    drop(lock);
     assert_eq!(busy.reply().await.response()["uid"], UID);
     assert_eq!(server.metric("jobshape_shed_total{reason=\"connections\"}").await, Some(1.0));
     assert_eq!(server.metric("jobshape_connections_dropped_total").await, Some(1.0));

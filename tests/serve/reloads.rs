@@ -216,7 +216,9 @@ async fn shapes_that_fail_their_self_test_do_not_replace_good_ones() {
         Attempt { result, files: vec![] }
     };
     let mut source = ShapeFiles::new(vec![file.display().to_string()], Arc::new(load));
-    let loaded = source.take().await.ok().unwrap();
+    let Options { loaded: with_configuration, .. } = options();
+    let mut loaded = source.take().await.ok().unwrap();
+    loaded.entries = with_configuration.entries;
     let server = start(Options { loaded, source: Some(source), ..options() });
     for bad in ["it refuses its own template", "mistaken"] {
         fs::write(&file, bad).unwrap();

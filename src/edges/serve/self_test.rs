@@ -40,9 +40,19 @@ fn tested(shape: &Shape, is_refused: impl Fn(&Node<'static>) -> bool) -> Result<
         return Err(format!("the shape `{name}` compares nothing"));
     }
     for (rule, places) in shape.rules.iter().zip(&places) {
+        // Where the way to a place ends early, somebody else may be the one who notices; that
+        // counts only if no place can be reached.
+        let (mut there, mut near) = (None, None);
+        for place in places {
+            let (changed, exact) = disturbed(shape, &filled, *place);
+            let noticed = if exact { &mut there } else { &mut near };
+            *noticed = Some(*noticed == Some(true) || is_refused(&changed));
+            if there == Some(true) {
+                break;
+            }
+        }
         // A rule whose every place belongs to others has nothing to say.
-        let notices = |place: &NodeId| is_refused(&disturbed(shape, &filled, *place));
-        if !places.is_empty() && !places.iter().any(notices) {
+        if there.or(near) == Some(false) {
             return Err(format!(
                 "the shape `{name}` does not notice a change that its rule `{}` is there for",
                 rule.name
@@ -77,8 +87,8 @@ fn places(shape: &Shape) -> Vec<Vec<NodeId>> {
     places
 }
 
-/// The Job with something strange at a place, or where the way to it ends.
-fn disturbed(shape: &Shape, job: &Node<'static>, place: NodeId) -> Node<'static> {
+/// The Job with something strange at a place, or where the way to it ends; whether it is the place.
+fn disturbed(shape: &Shape, job: &Node<'static>, place: NodeId) -> (Node<'static>, bool) {
     let mut job = job.clone();
     let mut way = vec![];
     let mut at = place;
@@ -90,12 +100,12 @@ fn disturbed(shape: &Shape, job: &Node<'static>, place: NodeId) -> Node<'static>
     while let Some(next) = way.pop() {
         let Some(index) = find(shape, here, next) else {
             add(here, &shape.tree.node(next).name);
-            return job;
+            return (job, next == place);
         };
         here = match &mut here.value {
             Value::Map(entries) => &mut entries[index].node,
             Value::List(items) => &mut items[index],
-            _ => return job,
+            _ => return (job, false),
         };
     }
     match here.value {
@@ -103,7 +113,7 @@ fn disturbed(shape: &Shape, job: &Node<'static>, place: NodeId) -> Node<'static>
         // Of another type than any value that could be accepted here.
         _ => here.value = strange().value,
     }
-    job
+    (job, true)
 }
 
 /// Where in a map or list a node of the compiled tree stands.
@@ -167,7 +177,7 @@ mod tests {
         let filled = shape.fill(&[]).unwrap();
         for (index, (rule, places)) in shape.rules.iter().zip(places(&shape)).enumerate() {
             let speaks = |place: &NodeId| {
-                let changed = disturbed(&shape, &filled, *place);
+                let (changed, _) = disturbed(&shape, &filled, *place);
                 let found = judge_one(&shape, &changed, "").findings;
                 found.iter().any(|finding| usize::from(finding.rule.0) == index)
             };
