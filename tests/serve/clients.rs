@@ -10,13 +10,13 @@ use rcgen::{
 
 const SERVER: &str = "jobshape.jobshape.svc";
 
-struct Authority {
-    pem: String,
+pub struct Authority {
+    pub pem: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, "clients");
@@ -25,7 +25,7 @@ impl Authority {
         Self { pem, issuer: Issuer::new(params, key) }
     }
 
-    fn client(&self, common: &str, dns: &[&str]) -> (String, String) {
+    pub fn client(&self, common: &str, dns: &[&str]) -> (String, String) {
         let names: Vec<String> = dns.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params.distinguished_name.push(DnType::CommonName, common);
