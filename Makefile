@@ -6,7 +6,7 @@
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::governed both_ways::life \
 	both_ways::random both_ways::updates matrix harness::cluster harness::lifetime harness::webhook \
-	messages::server tables::tests::the_committed_table
+	messages::server serve::identified serve::retried tables::tests::the_committed_table
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -3,9 +3,17 @@
 //! The client is written by hand: most of these tests are about what no HTTP library would send.
 //! Everything is bounded by [`PATIENCE`]: a server that hangs is a failed test, not a hung one.
 
+mod certificates;
+mod clients;
 mod connections;
+mod crowded;
+mod identified;
 mod lifecycle;
+mod process;
+mod reloads;
 mod requests;
+mod retried;
+mod wire;
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -20,7 +28,7 @@ use jobshape::edges::serve::metrics::reviews::ShapeInfo;
 use jobshape::edges::serve::{self, Limits, Loaded, Options};
 use jobshape::formats::review::{Answer, Entrance, Record};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -30,8 +38,10 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Longest that any step of a test may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest that any step of a test may take, however busy the machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const ENFORCE: &str = "/validate/enforce";
 
 const UID: &str = "0d9a8e6c-1c6f-4f7e-9a53-6a0f4e1f9a11";
 
@@ -54,7 +64,9 @@ fn options() -> Options {
     let limits = Limits {
         handshake: Duration::from_secs(1),
         header: Duration::from_secs(1),
+        lame_duck: Duration::ZERO,
         drain: Duration::from_secs(2),
+        poll: Duration::from_millis(50),
         body_bytes: 64 * 1024,
         ..Limits::default()
     };
@@ -128,14 +140,30 @@ pub fn start(options: Options) -> Running {
 fn trusting(configuration: &str) -> TlsConnector {
     let bundle = configuration.lines().find_map(|line| line.trim().strip_prefix("caBundle: "));
     let pem = STANDARD.decode(bundle.unwrap()).unwrap();
+    client(&[std::str::from_utf8(&pem).unwrap()], None)
+}
+
+/// A client that trusts these, and shows this certificate and key.
+fn client(trusted: &[&str], shows: Option<(&str, &str)>) -> TlsConnector {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(&pem).unwrap()).unwrap();
+    for pem in trusted {
+        roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
+    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let mut config = match shows {
+        None => builder.with_no_client_auth(),
+        Some((cert, key)) => {
+            let chain = vec![CertificateDer::from_pem_slice(cert.as_bytes()).unwrap()];
+            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+            builder.with_client_auth_cert(chain, key).unwrap()
+        }
+    };
+    // Every handshake a whole one, so that it shows the certificate that is served now.
+    config.resumption = rustls::client::Resumption::disabled();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     TlsConnector::from(Arc::new(config))
 }
@@ -146,9 +174,27 @@ impl Running {
     }
 
     async fn connect_as(&self, name: &'static str) -> Talk<TlsStream<TcpStream>> {
+        Talk(self.handshake(self.tls.as_ref().unwrap(), name).await.unwrap())
+    }
+
+    async fn connect_as_host(&self, host: &str) -> Talk<TlsStream<TcpStream>> {
+        let name = ServerName::try_from(host.to_owned()).unwrap();
         let stream = soon(TcpStream::connect(self.webhook)).await.unwrap();
-        let name = ServerName::try_from(name).unwrap();
         Talk(soon(self.tls.as_ref().unwrap().connect(name, stream)).await.unwrap())
+    }
+
+    async fn handshake(
+        &self,
+        client: &TlsConnector,
+        name: &'static str,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let stream = soon(TcpStream::connect(self.webhook)).await?;
+        soon(client.connect(ServerName::try_from(name).unwrap(), stream)).await
+    }
+
+    /// Nothing but the TCP connection.
+    async fn knock(&self) -> Talk<TcpStream> {
+        Talk(soon(TcpStream::connect(self.webhook)).await.unwrap())
     }
 
     pub async fn post(&self, path: &str, body: impl AsRef<[u8]>) -> Reply {
@@ -162,6 +208,11 @@ impl Running {
         let mut talk = Talk(soon(TcpStream::connect(self.operations)).await.unwrap());
         talk.send(&format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
         talk.reply().await
+    }
+
+    /// Waits until a series has this value.
+    async fn until_metric(&self, series: &str, value: f64) {
+        until(async || self.metric(series).await == Some(value)).await;
     }
 
     /// The value of one series.
@@ -242,4 +293,14 @@ fn head(path: &str, length: usize) -> String {
 
 async fn soon<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, work).await.expect("the server hangs")
+}
+
+/// Asks again until it is so.
+async fn until(mut so: impl AsyncFnMut() -> bool) {
+    soon(async {
+        while !so().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
 }

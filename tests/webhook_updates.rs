@@ -6,11 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jobshape::core::judge::Shapes;
-use jobshape::edges::cli::serve::served;
+use jobshape::edges::cli::serve::{files, served};
 use jobshape::edges::serve::Options;
-use jobshape::edges::serve::served::{Awaited, Mistakes};
-use jobshape::edges::shapes;
-use jobshape::formats::report::snippet::Style;
 use serde_json::{Value, json};
 
 use crate::both_ways::webhook::{changed, job, shape};
@@ -156,19 +153,13 @@ async fn without_a_valid_shape_deletion_goes_on_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shape.yaml");
     write(&file, "apiVersion: jobshape.dev/v1alpha1\nkind: JobShape\n").unwrap();
-    let path = file.to_str().unwrap().to_owned();
-    let load = move || {
-        let loaded = shapes::load(std::slice::from_ref(&path), None, Style::Plain);
-        let loaded = loaded.map_err(|errors| Mistakes(errors.reports))?;
-        Ok(served(shapes::together(&loaded).map_err(|errors| Mistakes(errors.reports))?))
-    };
-    let mistakes = load().err().unwrap();
-    let awaited = Awaited { mistakes, load: Box::new(load) };
+    let mut source = files(vec![file.to_str().unwrap().to_owned()]);
+    assert!(source.take().await.is_err());
     let mut options =
         options(Shapes::new(vec![shape("governed", "  - {name: everything}")]).unwrap());
     // The printed configuration is the way to its certificate.
     options.loaded.shapes = Arc::default();
-    let webhook = start(Options { awaited_shapes: Some(awaited), ..options });
+    let webhook = start(Options { source: Some(source), ..options });
 
     let ready = webhook.get("/readyz").await;
     assert_eq!(ready.status, 503);

@@ -28,16 +28,10 @@ pub fn expand(path: &str) -> Result<Vec<String>, String> {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = vec![];
-    let walk = WalkDir::new(path).follow_links(true).sort_by_file_name();
-    let visible = |entry: &walkdir::DirEntry| {
-        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with("..")
-    };
-    for entry in walk.into_iter().filter_entry(visible) {
+    for entry in walk(path) {
         let entry = entry.map_err(|error| format!("{path}: {error}"))?;
         let name = entry.path();
-        let known =
-            name.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e));
-        if entry.file_type().is_file() && known {
+        if entry.file_type().is_file() && is_read(name) {
             match name.to_str() {
                 Some(name) => files.push(name.to_owned()),
                 None => return Err(format!("{}: the file name is not UTF-8", name.display())),
@@ -48,6 +42,20 @@ pub fn expand(path: &str) -> Result<Vec<String>, String> {
         return Err(format!("{path}: the directory holds no .yaml, .yml or .json file"));
     }
     Ok(files)
+}
+
+/// Everything in a directory but entries that begin with `..`, links followed, sorted.
+pub fn walk(path: &str) -> impl Iterator<Item = walkdir::Result<walkdir::DirEntry>> {
+    let walk = WalkDir::new(path).follow_links(true).sort_by_file_name();
+    walk.into_iter().filter_entry(|entry| {
+        entry.depth() == 0 || !entry.file_name().to_string_lossy().starts_with("..")
+    })
+}
+
+/// Whether a file of this name in a directory is read.
+#[must_use]
+pub fn is_read(path: &Path) -> bool {
+    path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e))
 }
 
 /// Reads a file or, for `-`, standard input.

@@ -12,30 +12,45 @@ use std::sync::Arc;
 use axum::Router;
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 pub mod body;
+pub mod budget;
 pub mod certificate;
+pub mod client_ca;
 pub mod decision;
 pub mod decision_log;
+pub mod descriptors;
 pub mod dev;
 pub mod listener;
 pub mod metrics;
 pub mod operations;
 pub mod options;
+pub mod reload;
 pub mod router;
+pub mod self_test;
 pub mod served;
+pub mod shape_files;
 pub mod uid;
 
-pub use options::{Limits, Loaded, Options, ServeArgs, Tls};
+pub use options::{ClientCa, Limits, Loaded, Options, ServeArgs, Tls};
 
-use certificate::{CertificateError, Slot};
+use certificate::slot::Slot;
+use certificate::{CertificateError, Pair};
+use client_ca::Verifier;
 use decision::Judge;
 use dev::DevError;
-use listener::Listener;
+use listener::tls::Handshakes;
+use listener::{Listener, Phase};
 use metrics::Metrics;
+use metrics::reloads::Source;
 use operations::{Operations, Readiness};
-use served::{Awaited, Served};
+use reload::watch::Watch;
+use reload::{Followed, Found};
+use served::InForce;
+use shape_files::ShapeFiles;
 
 /// Why the server could not start; every one is exit status 2.
 #[derive(Debug, Error)]
@@ -46,6 +61,9 @@ pub enum ServeError {
     /// A certificate that is there and cannot be used.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
+    /// The authority of the clients is there and cannot be used.
+    #[error("--client-ca: {0}")]
+    ClientCa(String),
     /// No throw-away certificate.
     #[error(transparent)]
     Dev(#[from] DevError),
@@ -88,19 +106,19 @@ pub struct Server {
     webhook_address: SocketAddr,
     operations_address: SocketAddr,
     readiness: Arc<Readiness>,
-    slot: Arc<Slot>,
-    awaited: Option<(PathBuf, PathBuf)>,
-    served: Arc<Served>,
-    awaited_shapes: Option<Awaited>,
     metrics: Arc<Metrics>,
+    certificate: Option<(Vec<PathBuf>, Followed<Pair>)>,
+    clients: Option<(Vec<PathBuf>, Followed<Verifier>)>,
+    shapes: (InForce, Option<ShapeFiles>),
+    limits: Limits,
     configuration: Option<String>,
 }
 
 /// Reads the certificate and opens both ports.
 pub fn bind(options: Options) -> Result<Server, ServeError> {
-    let Options { loaded, awaited_shapes, tls, listen, ops_listen, limits, decide } = options;
+    let Options { loaded, source, tls, clients, listen, ops_listen, limits, decide } = options;
     let slot = Arc::new(Slot::empty());
-    let mut awaited = None;
+    let mut certificate = None;
     let mut authority = None;
     match tls {
         Tls::Dev { host } => {
@@ -108,27 +126,26 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
             slot.put(made.pair);
             authority = Some((host, made.ca_pem));
         }
-        Tls::Files { cert, key } => match certificate::read(&cert, &key)? {
-            Some(pair) => slot.put(pair),
-            None => awaited = Some((cert, key)),
-        },
-    }
-
-    let metrics = Arc::new(Metrics::new()?);
-    metrics.reviews.set_shapes(&loaded.info);
-    let readiness = Arc::new(Readiness::new(Arc::clone(&slot)));
-    match &awaited_shapes {
-        None => {
-            readiness.set_shapes(Ok(()));
-            readiness.set_self_test(loaded.self_test);
+        Tls::Files { cert, key } => {
+            certificate = Some(follow_certificate(&slot, cert, key)?);
         }
-        Some(awaited) => readiness.set_shapes(Err(awaited.mistakes.reason())),
     }
+    let metrics = Arc::new(Metrics::new()?);
+    let readiness = Arc::new(Readiness::new(Arc::clone(&slot)));
+    let (handshakes, clients) = match clients {
+        None => (Arc::new(Handshakes::with_any_client(Arc::clone(&slot))?), None),
+        Some(clients) => {
+            let handshakes = Arc::new(Handshakes::with_known_clients(Arc::clone(&slot)));
+            let followed = follow_clients(&handshakes, clients, &readiness)?;
+            (handshakes, Some(followed))
+        }
+    };
 
     let webhook = Listener {
         socket: open("--listen", listen)?,
-        tls: Some(listener::tls(Arc::clone(&slot))?),
+        tls: Some(handshakes),
         connections: limits.connections,
+        full: router::full(&limits, Arc::clone(&metrics)),
         limits: limits.clone(),
         metrics: Some(Arc::clone(&metrics)),
     };
@@ -136,7 +153,8 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         socket: open("--ops-listen", ops_listen)?,
         tls: None,
         connections: limits.ops_connections,
-        limits: limits.clone(),
+        full: Router::new(),
+        limits: Limits { shed_connections: 0, ..limits.clone() },
         metrics: None,
     };
     let webhook_address = address(&webhook, "--listen", listen)?;
@@ -145,26 +163,101 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         dev::configuration(&host, webhook_address.port(), &ca_pem, &loaded.entries)
     });
 
-    let served = Arc::new(Served::new(loaded.shapes));
-    let judge = Judge { decide, served: Arc::clone(&served), metrics: Arc::clone(&metrics) };
+    let mistakes = source.as_ref().and_then(|source| source.mistakes.as_ref());
+    let (ready, counted) = (Arc::clone(&readiness), Arc::clone(&metrics));
+    let (in_force, served) = InForce::begin(loaded, mistakes, ready, counted);
+    let judge = Judge { decide, served, metrics: Arc::clone(&metrics), aside: decision::aside() };
     let shown = Operations {
         readiness: Arc::clone(&readiness),
-        certificate: Arc::clone(&slot),
+        certificate: slot,
         metrics: Arc::clone(&metrics),
     };
     Ok(Server {
-        webhook: (webhook, router::router(judge, limits)),
+        webhook: (webhook, router::router(judge, limits.clone())),
         operations: (operations, operations::router(shown)),
         webhook_address,
         operations_address,
         readiness,
-        slot,
-        awaited,
-        served,
-        awaited_shapes,
         metrics,
+        certificate,
+        clients,
+        shapes: (in_force, source),
+        limits,
         configuration,
     })
+}
+
+/// Reads the pair for the first time, and says how to go on. A broken one is an error now, when
+/// somebody looks; later the last good one is kept.
+fn follow_certificate(
+    slot: &Arc<Slot>,
+    cert: PathBuf,
+    key: PathBuf,
+) -> Result<(Vec<PathBuf>, Followed<Pair>), ServeError> {
+    let in_use = match certificate::read(&cert, &key)? {
+        // Read again, it is not the same any more only if it has just been replaced.
+        Some(pair) => {
+            slot.put(pair);
+            Some(certificate::look(&cert, &key).content)
+        }
+        None => None,
+    };
+    let (put, wanting) = (Arc::clone(slot), Arc::clone(slot));
+    let watched = vec![cert.clone(), key.clone()];
+    let followed = Followed {
+        source: Source::Certificate,
+        read: Arc::new(move || certificate::look(&cert, &key)),
+        put: Box::new(move |pair: Pair| {
+            let (names, not_after) = (pair.names(), pair.not_after());
+            tracing::info!(?names, not_after, "there is a new certificate");
+            put.put(pair);
+            Ok(())
+        }),
+        wanting: Box::new(move |why| {
+            wanting.complain(why.unwrap_or_else(|| Slot::NOTHING.to_owned()));
+        }),
+        in_use,
+    };
+    Ok((watched, followed))
+}
+
+/// The same for the authority of the clients.
+fn follow_clients(
+    handshakes: &Arc<Handshakes>,
+    clients: ClientCa,
+    readiness: &Arc<Readiness>,
+) -> Result<(Vec<PathBuf>, Followed<Verifier>), ServeError> {
+    let ClientCa { file, names } = clients;
+    let Found { content, value } = client_ca::look(&file, &names);
+    let in_use = match value.map_err(ServeError::ClientCa)? {
+        Some(verifier) => {
+            handshakes.check_clients(verifier)?;
+            Some(content)
+        }
+        None => {
+            readiness.set_clients(Err(client_ca::NOTHING.to_owned()));
+            None
+        }
+    };
+    let (handshakes, ready, wanting) =
+        (Arc::clone(handshakes), Arc::clone(readiness), Arc::clone(readiness));
+    let watched = vec![file.clone()];
+    let followed = Followed {
+        source: Source::ClientCa,
+        read: Arc::new(move || client_ca::look(&file, &names)),
+        put: Box::new(move |verifier| {
+            handshakes.check_clients(verifier).map_err(|error| error.to_string())?;
+            tracing::info!("clients are checked by another authority");
+            ready.set_clients(Ok(()));
+            Ok(())
+        }),
+        wanting: Box::new(move |why| {
+            let why = why.unwrap_or_else(|| client_ca::NOTHING.to_owned());
+            wanting.set_clients(Err(why));
+        }),
+        in_use,
+    };
+    Ok((watched, followed))
 }
 
 impl Server {
@@ -188,42 +281,49 @@ impl Server {
         Arc::clone(&self.readiness)
     }
 
-    /// Serves until `stop`: not ready from then on, requests in flight finished. The operations
-    /// port stays until the end, so that probes see it.
+    /// Serves until `stop`, and goes in three steps: not ready, but serving everybody who does not
+    /// know it yet; no more connections, requests in flight finished; the end. The operations port
+    /// stays until then, so that probes see it.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
-        let awaiting = self
-            .awaited
-            .map(|(cert, key)| tokio::spawn(certificate::wait(Arc::clone(&self.slot), cert, key)));
-        let awaiting_shapes = self.awaited_shapes.map(|awaited| {
-            let readiness = Arc::clone(&self.readiness);
-            tokio::spawn(served::wait(awaited, self.served, readiness, self.metrics))
-        });
-        let readiness = self.readiness;
-        let (listener, service) = self.webhook;
-        let webhook = listener.serve(service, async {
-            stop.await;
-            readiness.drain();
-            tracing::info!("draining");
-        });
-        let (finish, finished) = oneshot::channel::<()>();
-        let (listener, service) = self.operations;
-        let operations = listener.serve(service, async {
-            // An error only means that the sender is gone, which says the same.
-            let _ = finished.await;
-        });
-        tokio::join!(operations, async {
-            webhook.await;
-            drop(finish);
-        });
-        for awaiting in awaiting.into_iter().chain(awaiting_shapes) {
-            awaiting.abort();
+        // Dropped with this future, so that none of them outlives it.
+        let mut followed = JoinSet::new();
+        let every = self.limits.poll;
+        if let Some((files, certificate)) = self.certificate {
+            followed.spawn(certificate.follow(Watch::new(files, every), Arc::clone(&self.metrics)));
         }
+        if let Some((files, clients)) = self.clients {
+            followed.spawn(clients.follow(Watch::new(files, every), self.metrics));
+        }
+        if let (in_force, Some(files)) = self.shapes {
+            followed.spawn(in_force.follow(files, every));
+        }
+        let (phase, phases) = watch::channel(Phase::Serving);
+        let (readiness, lame_duck) = (self.readiness, self.limits.lame_duck);
+        let (listener, service) = self.webhook;
+        let webhook = async {
+            tokio::join!(listener.serve(service, phases), async {
+                stop.await;
+                readiness.drain();
+                tracing::info!(?lame_duck, "not ready from now on, still serving");
+                phase.send_replace(Phase::LameDuck);
+                sleep(lame_duck).await;
+                tracing::info!("no more connections, finishing what is in flight");
+                phase.send_replace(Phase::Finishing);
+            });
+        };
+        let (end, ends) = watch::channel(Phase::Serving);
+        let (listener, service) = self.operations;
+        tokio::join!(listener.serve(service, ends), async {
+            webhook.await;
+            end.send_replace(Phase::Finishing);
+        });
     }
 }
 
 /// Serves until SIGTERM or SIGINT; a second one does not wait for requests in flight.
-pub async fn run(options: Options) -> Result<(), ServeError> {
+pub async fn run(mut options: Options) -> Result<(), ServeError> {
     let mut signals = Signals::new().map_err(ServeError::Signals)?;
+    options.limits.connections = descriptors::connections(options.limits.connections);
     let server = bind(options)?;
     tracing::info!(
         webhook = %server.webhook_address(),

@@ -26,6 +26,8 @@ pub struct LoadedShape {
 pub struct LoadErrors {
     /// One report a mistake.
     pub reports: Vec<String>,
+    /// Every file that was read or looked for all the same.
+    pub files: Vec<String>,
 }
 
 impl LoadErrors {
@@ -92,6 +94,7 @@ fn load_file(
     loaded: &mut Vec<LoadedShape>,
     errors: &mut LoadErrors,
 ) {
+    errors.files.push(file.to_owned());
     let source = match read(file, substitution) {
         Ok(source) => source,
         Err(message) => return errors.say(message),
@@ -141,7 +144,9 @@ fn load_shape(
     let mut templates = vec![];
     let before = errors.reports.len();
     for (file, at) in template_files(root) {
-        match read_template(&files::beside(&source.name, &file), substitution) {
+        let file = files::beside(&source.name, &file);
+        errors.files.push(file.clone());
+        match read_template(&file, substitution) {
             Ok((text, node)) => {
                 sources.push(text);
                 templates.push(node);

@@ -3,7 +3,7 @@
 use std::fs::write;
 use std::time::Duration;
 
-use super::{Talk, UID, head, options, review, soon, start};
+use super::{Talk, UID, head, options, review, soon, start, until};
 use jobshape::edges::serve::{self, Options, Tls};
 use rcgen::{CertificateParams, KeyPair};
 use tokio::net::TcpStream;
@@ -113,6 +113,27 @@ async fn what_was_answered_is_counted() {
 }
 
 #[tokio::test]
+async fn in_the_lame_duck_period_everybody_is_served_and_told() {
+    let mut options = options();
+    options.limits.lame_duck = Duration::from_secs(60);
+    let mut server = start(options);
+    let mut kept = server.connect().await;
+    kept.post("/validate/enforce", review(0).as_bytes()).await;
+    assert!(!kept.reply().await.head.contains("connection: close"));
+    server.stop();
+    until(async || server.get("/readyz").await.body == "draining\n").await;
+    // The old connection and a new one, each once.
+    for mut talk in [kept, server.connect().await] {
+        talk.post("/validate/enforce", review(0).as_bytes()).await;
+        let reply = talk.reply().await;
+        assert_eq!(reply.response()["uid"], UID);
+        assert!(reply.head.contains("connection: close"), "{}", reply.head);
+        talk.closed().await;
+    }
+    assert!(!server.task.is_finished());
+}
+
+#[tokio::test]
 async fn shutdown_finishes_what_is_in_flight() {
     let mut options = options();
     // Only the drain may close the idle connection.
@@ -148,14 +169,4 @@ async fn shutdown_does_not_wait_for_ever() {
     soon(server.task).await.unwrap();
     stuck.closed().await;
     silent.closed().await;
-}
-
-/// Asks again until it is so.
-async fn until(mut so: impl AsyncFnMut() -> bool) {
-    soon(async {
-        while !so().await {
-            sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
 }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use clap::Args;
 use tracing_subscriber::EnvFilter;
 
-use crate::core::judge::{Shapes, judge_one};
+use crate::core::judge::Shapes;
 use crate::core::shape::Shape;
 use crate::core::shape::rule::Action;
-use crate::core::tree::{Entry, NOWHERE, Node, Value};
 use crate::edges::cli::{CannotRun, is_watched, stderr_style};
 use crate::edges::serve::dev::DevEntry;
 use crate::edges::serve::metrics::reviews::{RuleInfo, ShapeInfo};
-use crate::edges::serve::served::{Awaited, Mistakes};
+use crate::edges::serve::self_test::self_test;
+use crate::edges::serve::shape_files::{Attempt, Mistakes, ShapeFiles};
 use crate::edges::serve::{self, Loaded, Options, ServeArgs, router};
-use crate::edges::shapes;
+use crate::edges::shapes::{self, LoadErrors};
 
 /// The flags of `jobshape serve`.
 #[derive(Debug, Args)]
@@ -38,28 +38,41 @@ pub fn run(args: ServeVerb) -> Result<u8, CannotRun> {
     } else {
         log.json().flatten_event(true).init();
     }
-    let (loaded, awaited_shapes) = match load(&args.shapes) {
-        Ok(loaded) => (loaded, None),
+    let runtime = tokio::runtime::Runtime::new().map_err(CannotRun::because)?;
+    let mut source = files(args.shapes);
+    let loaded = match runtime.block_on(source.take()) {
+        Ok(loaded) => loaded,
         // What --dev prints names the shapes' namespaces, and somebody waits for it.
         Err(mistakes) if args.serve.dev => return Err(CannotRun(mistakes.0)),
-        Err(mistakes) => {
-            mistakes.log();
-            let paths = args.shapes;
-            let load = Box::new(move || load(&paths));
-            (served(Shapes::default()), Some(Awaited { mistakes, load }))
-        }
+        Err(_) => served(Shapes::default()),
     };
     let options = args.serve.options(loaded).map_err(CannotRun::because)?;
-    let options = Options { awaited_shapes, ..options };
-    let runtime = tokio::runtime::Runtime::new().map_err(CannotRun::because)?;
+    let options = Options { source: Some(source), ..options };
     runtime.block_on(serve::run(options)).map_err(CannotRun::because)?;
     Ok(0)
 }
 
-fn load(paths: &[String]) -> Result<Loaded, Mistakes> {
-    let loaded = shapes::load(paths, None, stderr_style()).map_err(|e| Mistakes(e.reports))?;
-    let together = shapes::together(&loaded).map_err(|e| Mistakes(e.reports))?;
-    Ok(served(together))
+/// Where shapes come from, and go on coming from.
+#[must_use]
+pub fn files(paths: Vec<String>) -> ShapeFiles {
+    let named = paths.clone();
+    ShapeFiles::new(named, Arc::new(move || load(&paths)))
+}
+
+fn load(paths: &[String]) -> Attempt {
+    let errors = |errors: LoadErrors| (Mistakes(errors.reports), errors.files);
+    match shapes::load(paths, None, stderr_style()) {
+        Err(found) => {
+            let (mistakes, files) = errors(found);
+            Attempt { result: Err(mistakes), files }
+        }
+        Ok(loaded) => {
+            let sources = loaded.iter().flat_map(|loaded| &loaded.sources);
+            let files = sources.map(|source| source.name.clone()).collect();
+            let result = shapes::together(&loaded).map(served).map_err(|found| errors(found).0);
+            Attempt { result, files }
+        }
+    }
 }
 
 /// What the server has to know of the shapes.
@@ -100,24 +113,4 @@ fn entries(shapes: &Shapes) -> Vec<DevEntry> {
         }
     }
     [enforce, audit].into_iter().filter(|e| !e.namespaces.is_empty()).collect()
-}
-
-/// The filled template is admitted, and a field that it does not have is a finding: a server that
-/// answers alike to everything is not ready.
-fn self_test(shape: &Shape) -> Result<(), String> {
-    let namespace = shape.namespaces.first().map_or("", String::as_str);
-    let filled =
-        shape.fill(&[]).map_err(|m| format!("the shape `{}` cannot be filled: {m}", shape.name))?;
-    if judge_one(shape, &filled, namespace).count > 0 {
-        return Err(format!("the shape `{}` refuses its own template", shape.name));
-    }
-    let mut changed = filled;
-    if let Value::Map(entries) = &mut changed.value {
-        let node = Node::new(Value::String("self-test".into()));
-        entries.push(Entry { key: "jobshapeSelfTest".into(), key_at: NOWHERE, node });
-    }
-    if judge_one(shape, &changed, namespace).count == 0 {
-        return Err(format!("the shape `{}` does not notice a change", shape.name));
-    }
-    Ok(())
 }

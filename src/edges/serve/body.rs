@@ -1,13 +1,11 @@
 //! Receiving a body: never more than a limit, never longer than a deadline, and never, over all
 //! connections together, more than one budget. hyper itself bounds none of the three.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use http_body_util::BodyExt;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use super::budget::{Budget, Share};
 use super::uid;
 
 /// An oversize body is read on, up to so many times the limit, and thrown away: a client that is
@@ -22,7 +20,7 @@ const FIRST: usize = 64 * 1024;
 pub struct Received {
     /// The bytes.
     pub bytes: Vec<u8>,
-    _share: OwnedSemaphorePermit,
+    _share: Share,
 }
 
 /// A body that did not become whole.
@@ -41,26 +39,23 @@ pub enum Trouble {
     TooLarge,
     /// It did not end before the deadline.
     Late,
-    /// The budget was used up by others until the deadline.
+    /// The budget is used up by others.
     Crowded,
     /// The connection or its framing broke.
     Broken,
 }
 
-/// Receives `body`. `budget` holds one permit a byte.
+/// Receives `body`.
 pub async fn receive(
     mut body: Body,
     limit: usize,
-    budget: &Arc<Semaphore>,
+    budget: &Budget,
     deadline: Instant,
 ) -> Result<Received, Failure> {
     use axum::body::HttpBody as _;
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut bytes = Vec::with_capacity(announced.min(FIRST).min(limit));
-    let mut share = match Arc::clone(budget).try_acquire_many_owned(0) {
-        Ok(nothing) => nothing,
-        Err(_) => return Err(failure(Trouble::Crowded, bytes)),
-    };
+    let mut share = budget.share();
     loop {
         let frame = match timeout_at(deadline, body.frame()).await {
             Err(_) => return Err(failure(Trouble::Late, bytes)),
@@ -73,15 +68,16 @@ pub async fn receive(
             // A limit below the head's length must not hide the uid.
             let missing = uid::WITHIN.saturating_sub(bytes.len()).min(data.len());
             bytes.extend(data.iter().take(missing));
-            let failure = failure(Trouble::TooLarge, bytes);
             drop(share);
-            let _ = timeout_at(deadline, discard(body, limit.saturating_mul(PATIENCE))).await;
+            let failure = failure(Trouble::TooLarge, bytes);
+            discard(body, limit.saturating_mul(PATIENCE), deadline).await;
             return Err(failure);
         }
-        let wanted = u32::try_from(data.len()).unwrap_or(u32::MAX);
-        match timeout_at(deadline, Arc::clone(budget).acquire_many_owned(wanted)).await {
-            Ok(Ok(more)) => share.merge(more),
-            _ => return Err(failure(Trouble::Crowded, bytes)),
+        if !share.charge(bytes.len(), data.len()) {
+            drop(share);
+            let failure = failure(Trouble::Crowded, bytes);
+            discard(body, limit, deadline).await;
+            return Err(failure);
         }
         bytes.extend_from_slice(data);
     }
@@ -94,9 +90,10 @@ fn failure(trouble: Trouble, mut head: Vec<u8>) -> Failure {
     Failure { trouble, head }
 }
 
-async fn discard(mut body: Body, most: usize) {
+/// Reads on and throws away, or a client that is still sending would not hear the answer.
+pub async fn discard(mut body: Body, most: usize, deadline: Instant) {
     let mut seen = 0_usize;
-    while let Some(Ok(frame)) = body.frame().await {
+    while let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await {
         seen = seen.saturating_add(frame.data_ref().map_or(0, |data| data.len()));
         if seen > most {
             return;
@@ -107,34 +104,36 @@ async fn discard(mut body: Body, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prometheus::IntGauge;
     use std::time::Duration;
 
-    async fn take(
-        text: &'static str,
-        limit: usize,
-        budget: &Arc<Semaphore>,
-    ) -> Result<Received, Failure> {
+    fn budget(bytes: usize) -> (Budget, IntGauge) {
+        let held = IntGauge::new("a", "b").unwrap();
+        (Budget::new(bytes, bytes, held.clone()), held)
+    }
+
+    async fn take(text: &'static str, limit: usize, budget: &Budget) -> Result<Received, Failure> {
         let deadline = Instant::now() + Duration::from_millis(50);
         receive(Body::from(text), limit, budget, deadline).await
     }
 
     #[tokio::test]
     async fn the_limit_is_the_last_size_that_passes() {
-        let budget = Arc::new(Semaphore::new(100));
+        let (budget, held) = budget(100);
         assert_eq!(take("12345", 5, &budget).await.ok().unwrap().bytes, b"12345");
         let failure = take("123456", 5, &budget).await.err().unwrap();
         assert_eq!(failure, Failure { trouble: Trouble::TooLarge, head: b"123456".to_vec() });
-        assert_eq!(budget.available_permits(), 100);
+        assert_eq!(held.get(), 0);
     }
 
     #[tokio::test]
     async fn bodies_share_one_budget_and_give_it_back() {
-        let budget = Arc::new(Semaphore::new(8));
+        let (budget, held) = budget(8);
         let first = take("12345", 8, &budget).await.ok().unwrap();
-        assert_eq!(budget.available_permits(), 3);
+        assert_eq!(held.get(), 5);
         assert_eq!(take("12345", 8, &budget).await.err().unwrap().trouble, Trouble::Crowded);
         drop(first);
         assert!(take("12345", 8, &budget).await.is_ok());
-        assert_eq!(budget.available_permits(), 8);
+        assert_eq!(held.get(), 0);
     }
 }

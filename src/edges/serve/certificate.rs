@@ -1,5 +1,4 @@
-//! The serving certificate: read from its two files, checked, and held in a slot that a new pair
-//! can be put into while connections go on.
+//! The serving certificate: read from its two files and checked.
 //!
 //! What breaks a webhook for weeks is a certificate nobody looked at. So a pair is judged before
 //! it is used (does the key belong to it?), and again at every readiness probe (is it valid now,
@@ -9,20 +8,20 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use thiserror::Error;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// How often absent files are looked for again.
-const RETRY: Duration = Duration::from_secs(1);
+use super::reload::{self, Found};
+
+pub mod slot;
 
 /// Why a certificate cannot be used. No text from inside a file is repeated: one of them is a key.
 #[derive(Debug, Error)]
@@ -111,92 +110,41 @@ impl Pair {
 /// Reads the pair. `None` while one of the two files is absent or empty: in a cluster they come
 /// from a Secret that somebody may fill only after the Pod has started.
 pub fn read(cert: &Path, key: &Path) -> Result<Option<Pair>, CertificateError> {
-    let (Some(chain), Some(key_pem)) = (content(cert)?, content(key)?) else { return Ok(None) };
-    let chain = CertificateDer::pem_slice_iter(&chain)
+    pair(cert, key, &content(cert)?, &content(key)?)
+}
+
+/// The same, with what tells this content from any other.
+pub fn look(cert: &Path, key: &Path) -> Found<Pair> {
+    let contents = [content(cert), content(key)];
+    let seen = contents.each_ref().map(|c| c.as_ref().map_err(ToString::to_string));
+    let mark = reload::mark(&seen);
+    let [cert_pem, key_pem] = contents;
+    let value = cert_pem.and_then(|c| key_pem.and_then(|k| pair(cert, key, &c, &k)));
+    Found { content: mark, value: value.map_err(|error| error.to_string()) }
+}
+
+fn pair(
+    cert: &Path,
+    key: &Path,
+    cert_pem: &Option<Vec<u8>>,
+    key_pem: &Option<Vec<u8>>,
+) -> Result<Option<Pair>, CertificateError> {
+    let (Some(chain), Some(key_pem)) = (cert_pem, key_pem) else { return Ok(None) };
+    let chain = CertificateDer::pem_slice_iter(chain)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| CertificateError::NoCertificate(cert.to_owned()))?;
-    let key_der = PrivateKeyDer::from_pem_slice(&key_pem)
+    let key_der = PrivateKeyDer::from_pem_slice(key_pem)
         .map_err(|_| CertificateError::NoKey(key.to_owned()))?;
     Pair::new(chain, key_der, (cert, key)).map(Some)
 }
 
-/// Reads the pair again until it is there, then puts it into the slot. A pair that is broken by
-/// then does not end the process, which was ready to wait: the slot says what is wrong.
-pub async fn wait(slot: Arc<Slot>, cert: PathBuf, key: PathBuf) {
-    loop {
-        tokio::time::sleep(RETRY).await;
-        match read(&cert, &key) {
-            Ok(Some(pair)) => {
-                tracing::info!(names = ?pair.names(), not_after = pair.not_after(), "the certificate is there");
-                return slot.put(pair);
-            }
-            Ok(None) => slot.complain(Slot::NOTHING.to_owned()),
-            Err(error) => slot.complain(error.to_string()),
-        }
-    }
-}
-
-/// The place the listener takes the certificate from, anew for every handshake.
-#[derive(Debug)]
-pub struct Slot {
-    held: RwLock<Result<Pair, String>>,
-}
-
-impl Slot {
-    const NOTHING: &str = "no certificate yet";
-
-    /// A slot with nothing in it; handshakes fail until there is.
-    pub fn empty() -> Self {
-        Self { held: RwLock::new(Err(Self::NOTHING.to_owned())) }
-    }
-
-    /// Puts a pair in: new handshakes get it, open connections live on.
-    pub fn put(&self, pair: Pair) {
-        // The process stays alive and is not ready: whoever looks at the log first has to see why.
-        if let Some(problem) = pair.problem(SystemTime::now()) {
-            tracing::warn!(problem, "not ready");
-        }
-        *self.held.write().unwrap_or_else(PoisonError::into_inner) = Ok(pair);
-    }
-
-    /// Why this slot cannot be served from now, or nothing.
-    pub fn problem(&self, now: SystemTime) -> Option<String> {
-        match &*self.held.read().unwrap_or_else(PoisonError::into_inner) {
-            Ok(pair) => pair.problem(now),
-            Err(reason) => Some(reason.clone()),
-        }
-    }
-
-    /// The end of the validity of what is held, in seconds since 1970; 0 while nothing is.
-    pub fn not_after(&self) -> i64 {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref().map_or(0, Pair::not_after)
-    }
-
-    /// Says why there is still nothing; never displaces a pair that is there.
-    fn complain(&self, reason: String) {
-        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        if held.as_ref().is_err_and(|old| *old != reason) {
-            tracing::warn!(reason, "there is no certificate to serve with");
-            *held = Err(reason);
-        }
-    }
-}
-
-impl ResolvesServerCert for Slot {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        held.as_ref().ok().map(|pair| Arc::clone(&pair.certified))
-    }
-}
-
 /// The one crypto provider. Always named: with two in the tree rustls' default would panic.
-pub(super) fn provider() -> CryptoProvider {
+pub fn provider() -> CryptoProvider {
     ring::default_provider()
 }
 
 /// Nothing for a file that is absent or holds only white space.
-fn content(path: &Path) -> Result<Option<Vec<u8>>, CertificateError> {
+pub(super) fn content(path: &Path) -> Result<Option<Vec<u8>>, CertificateError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes).filter(|bytes| !bytes.trim_ascii().is_empty())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -204,6 +152,7 @@ fn content(path: &Path) -> Result<Option<Vec<u8>>, CertificateError> {
     }
 }
 
+/// Validity and names.
 fn facts(leaf: &CertificateDer<'_>) -> Option<(i64, i64, Vec<String>)> {
     let (_, leaf) = X509Certificate::from_der(leaf).ok()?;
     let names = match leaf.subject_alternative_name().ok()? {
@@ -237,6 +186,7 @@ mod tests {
     use super::*;
     use rcgen::{CertificateParams, KeyPair};
     use std::fs::write;
+    use std::time::Duration;
 
     fn pair(names: &[&str], (from, to): (i32, i32)) -> (String, String) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -300,18 +250,5 @@ mod tests {
         let not_der = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         let text = read_texts(not_der, &key).unwrap_err().to_string();
         assert!(text.contains("not an X.509"), "{text}");
-    }
-
-    #[test]
-    fn a_complaint_never_displaces_a_pair() {
-        let slot = Slot::empty();
-        assert_eq!(slot.problem(year(2030)).unwrap(), "no certificate yet");
-        assert_eq!(slot.not_after(), 0);
-        slot.complain("half a file".to_owned());
-        assert_eq!(slot.problem(year(2030)).unwrap(), "half a file");
-        let (cert, key) = pair(&["a"], (2020, 2040));
-        slot.put(read_texts(&cert, &key).unwrap().unwrap());
-        slot.complain("half a file".to_owned());
-        assert_eq!(slot.problem(year(2030)), None);
     }
 }

@@ -4,12 +4,15 @@
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
+use std::thread::available_parallelism;
 
+use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 
 use super::body::Received;
 use super::metrics::Metrics;
+use super::metrics::traffic::Shed;
 use super::served::Served;
 use super::uid;
 use crate::core::judge::Shapes;
@@ -31,26 +34,47 @@ pub struct Judge {
     pub served: Arc<Served>,
     /// Where time and panics are counted.
     pub metrics: Arc<Metrics>,
+    /// How many large bodies are judged at a time.
+    pub aside: Arc<Semaphore>,
+}
+
+/// As many large bodies at a time as there are cores: more would only be later, all of them.
+pub fn aside() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(available_parallelism().map_or(2, usize::from)))
 }
 
 impl Judge {
     /// Judges one body. There is an answer before `deadline`, whatever the body is.
-    pub async fn judge(&self, entrance: Entrance, body: Received, deadline: Instant) -> Answer {
+    pub async fn judge(
+        &self,
+        entrance: Entrance,
+        body: Received,
+        deadline: Instant,
+    ) -> Result<Answer, Shed> {
         if body.bytes.len() <= AT_ONCE {
-            return self.judge_here(entrance, &body.bytes);
+            return Ok(self.judge_here(entrance, &body.bytes));
         }
+        // Whoever is sent away after half of the caller's time can come again in the other half.
+        let waiting = Instant::now() + deadline.duration_since(Instant::now()) / 2;
+        let turn = timeout_at(waiting, Arc::clone(&self.aside).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Err(Shed::Decisions) };
         let uid = uid::scan(&body.bytes).map(str::to_owned);
         let judge = self.clone();
-        // The body goes along, and with it its share of the budget: a decision that nobody waits
-        // for any more still holds its memory.
-        let there = spawn_blocking(move || judge.judge_here(entrance, &body.bytes));
-        match timeout_at(deadline, there).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => undecided(entrance, uid.as_deref(), 500, "the server is shutting down"),
+        // The body goes along, and with it its share of the budget and its turn: a decision that
+        // nobody waits for any more still holds its memory and its core.
+        let there = spawn_blocking(move || {
+            let _turn = turn;
+            judge.judge_here(entrance, &body.bytes)
+        });
+        let (code, message) = match timeout_at(deadline, there).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(_)) => (500, "the server is shutting down"),
             Err(_) => {
-                undecided(entrance, uid.as_deref(), 504, "the request was not judged in time")
+                self.metrics.traffic.late.inc();
+                (504, "the request was not judged in time")
             }
-        }
+        };
+        Ok(undecided(entrance, uid.as_deref(), code, message))
     }
 
     fn judge_here(&self, entrance: Entrance, body: &[u8]) -> Answer {

@@ -14,7 +14,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::certificate::Slot;
+use super::certificate::slot::Slot;
 use super::metrics::{self, Metrics};
 
 /// A condition of readiness: satisfied, or the sentence that says why not.
@@ -24,6 +24,7 @@ pub type Condition = Result<(), String>;
 pub struct Readiness {
     shapes: Mutex<Condition>,
     self_test: Mutex<Condition>,
+    clients: Mutex<Condition>,
     certificate: Arc<Slot>,
     draining: AtomicBool,
 }
@@ -34,6 +35,7 @@ impl Readiness {
         Self {
             shapes: Mutex::new(Err("no shapes are loaded".to_owned())),
             self_test: Mutex::new(Err("the self-test has not run".to_owned())),
+            clients: Mutex::new(Ok(())),
             certificate,
             draining: AtomicBool::new(false),
         }
@@ -49,6 +51,11 @@ impl Readiness {
         *self.self_test.lock().unwrap_or_else(PoisonError::into_inner) = condition;
     }
 
+    /// Whether it is known which clients to let in.
+    pub fn set_clients(&self, condition: Condition) {
+        *self.clients.lock().unwrap_or_else(PoisonError::into_inner) = condition;
+    }
+
     /// From now on the server is on its way out, and never comes back.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
@@ -58,7 +65,7 @@ impl Readiness {
     /// judged anew each time: it can expire.
     pub fn reasons(&self, now: SystemTime) -> Vec<String> {
         let mut reasons = Vec::new();
-        for condition in [&self.shapes, &self.self_test] {
+        for condition in [&self.shapes, &self.self_test, &self.clients] {
             let condition = condition.lock().unwrap_or_else(PoisonError::into_inner);
             reasons.extend(condition.as_ref().err().cloned());
         }
@@ -147,6 +154,9 @@ mod tests {
         readiness.set_self_test(Err("shape a refuses its own template".to_owned()));
         assert_eq!(reasons(), ["shape a refuses its own template"]);
         readiness.set_self_test(Ok(()));
+        readiness.set_clients(Err("no authority".to_owned()));
+        assert_eq!(reasons(), ["no authority"]);
+        readiness.set_clients(Ok(()));
         readiness.drain();
         assert_eq!(reasons(), ["draining"]);
     }

@@ -7,15 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use humantime::parse_duration;
 
 use super::ServeError;
 use super::decision::Decide;
 use super::dev::{self, DevEntry};
 use super::metrics::reviews::ShapeInfo;
 use super::operations::Condition;
-use super::served::Awaited;
+use super::shape_files::ShapeFiles;
 use crate::core::judge::Shapes;
 use crate::formats::review;
+
+const CONNECTIONS: u32 = 1024;
 
 /// The flags of `jobshape serve`, except those that say where shapes come from.
 #[derive(Debug, Clone, Args)]
@@ -34,6 +37,24 @@ pub struct ServeArgs {
     /// Where probes and metrics are answered, without TLS
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:8080")]
     pub ops_listen: SocketAddr,
+    /// Let in only clients with a certificate of this authority, in PEM form; read anew when it
+    /// changes
+    #[arg(long, value_name = "FILE")]
+    pub client_ca: Option<PathBuf>,
+    /// With --client-ca: the common name or a DNS name that the certificate must have; several are
+    /// alternatives [default: any]
+    #[arg(long, value_name = "NAME")]
+    pub client_name: Vec<String>,
+    /// Most connections at a time; less if the process may have fewer open files
+    #[arg(long, value_name = "COUNT", default_value_t = CONNECTIONS,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_connections: u32,
+    /// How long to go on serving after SIGTERM, not ready, until everybody knows
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub lame_duck: Duration,
+    /// How long requests in flight may take after that
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    pub drain: Duration,
     /// Use a throw-away certificate and print the configuration that trusts it
     #[arg(long)]
     pub dev: bool,
@@ -65,8 +86,19 @@ impl ServeArgs {
                 );
             }
         };
+        let clients = match (self.client_ca, self.client_name) {
+            (Some(file), names) => Some(ClientCa { file, names }),
+            (None, names) if names.is_empty() => None,
+            (None, _) => return wrong("--client-name says something only with --client-ca"),
+        };
+        let limits = Limits {
+            connections: self.max_connections,
+            lame_duck: self.lame_duck,
+            drain: self.drain,
+            ..Limits::default()
+        };
         let (listen, ops_listen) = (self.listen, self.ops_listen);
-        Ok(Options { tls, listen, ops_listen, ..Options::new(loaded) })
+        Ok(Options { tls, clients, listen, ops_listen, limits, ..Options::new(loaded) })
     }
 }
 
@@ -99,14 +131,25 @@ pub enum Tls {
     },
 }
 
+/// Which clients are let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCa {
+    /// The authority's certificates, a PEM file.
+    pub file: PathBuf,
+    /// The names of which a client's certificate has one; any if there is none.
+    pub names: Vec<String>,
+}
+
 /// Everything that [`run`](super::run) needs.
 pub struct Options {
     /// The shapes and what is said about them.
     pub loaded: Loaded,
-    /// Shapes that could not be loaded, and are waited for.
-    pub awaited_shapes: Option<Awaited>,
+    /// Where they are read anew from when that changes; nowhere if they come from no file.
+    pub source: Option<ShapeFiles>,
     /// The certificate.
     pub tls: Tls,
+    /// Which clients are let in; all of them without it.
+    pub clients: Option<ClientCa>,
     /// The webhook port.
     pub listen: SocketAddr,
     /// The operations port.
@@ -122,8 +165,9 @@ impl Options {
     pub fn new(loaded: Loaded) -> Self {
         Self {
             loaded,
-            awaited_shapes: None,
+            source: None,
             tls: Tls::Dev { host: dev::LOOPBACK.to_owned() },
+            clients: None,
             listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8443)),
             ops_listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8080)),
             limits: Limits::default(),
@@ -147,16 +191,27 @@ pub struct Limits {
     pub spare: Duration,
     /// A client that does not take what is sent to it.
     pub write: Duration,
+    /// After so long, a fifth more or less, an answer closes its connection: load spreads again
+    /// after a restart, and sessions of an old certificate end.
+    pub age: Duration,
+    /// From the signal to end until no more connections are taken.
+    pub lame_duck: Duration,
     /// Requests in flight at the end.
     pub drain: Duration,
+    /// How often files are looked at of which nothing was heard.
+    pub poll: Duration,
     /// Connections on the webhook port.
     pub connections: u32,
+    /// Connections beyond those that hear why they are not served.
+    pub shed_connections: u32,
     /// Connections on the operations port: the kubelet, Prometheus, a person.
     pub ops_connections: u32,
     /// One body. An UPDATE holds two objects of up to 3 MiB.
     pub body_bytes: usize,
     /// All bodies together.
     pub bodies_bytes: usize,
+    /// The part of it that is for the first 64 KiB of each body only.
+    pub first_bytes: usize,
 }
 
 impl Default for Limits {
@@ -167,11 +222,16 @@ impl Default for Limits {
             body_time: Duration::from_secs(10),
             spare: Duration::from_millis(200),
             write: Duration::from_secs(30),
+            age: Duration::from_secs(600),
+            lame_duck: Duration::from_secs(10),
             drain: Duration::from_secs(10),
-            connections: 1024,
+            poll: Duration::from_secs(2),
+            connections: CONNECTIONS,
+            shed_connections: 64,
             ops_connections: 64,
             body_bytes: 8 << 20,
             bodies_bytes: 64 << 20,
+            first_bytes: 16 << 20,
         }
     }
 }
@@ -201,6 +261,14 @@ mod tests {
         assert_eq!(made.listen, "127.0.0.1:0".parse().unwrap());
         assert_eq!(made.ops_listen, "[::]:8080".parse().unwrap());
         assert_eq!(options("--dev").ok().unwrap().tls, Tls::Dev { host: "127.0.0.1".to_owned() });
+        assert_eq!(options("--dev").ok().unwrap().clients, None);
+        let made = options("--dev --client-ca f --client-name a --client-name b").ok().unwrap();
+        let names = vec!["a".to_owned(), "b".to_owned()];
+        assert_eq!(made.clients, Some(ClientCa { file: "f".into(), names }));
+        let made = options("--dev --lame-duck 1m5s --drain 300ms --max-connections 7");
+        let limits = made.ok().unwrap().limits;
+        assert_eq!((limits.lame_duck.as_secs(), limits.drain.as_millis()), (65, 300));
+        assert_eq!((limits.connections, Limits::default().connections), (7, 1024));
         let made = options("--dev --dev-host a.b").ok().unwrap();
         assert_eq!(made.tls, Tls::Dev { host: "a.b".to_owned() });
     }
@@ -214,6 +282,7 @@ mod tests {
             ("--tls-cert c", "needs --tls-key"),
             ("--tls-key k", "needs --tls-cert"),
             ("--tls-cert c --tls-key k --dev-host a", "only with --dev"),
+            ("--dev --client-name a", "only with --client-ca"),
         ] {
             let error = options(line).err().unwrap();
             assert!(error.contains(sentence), "{line}: {error}");

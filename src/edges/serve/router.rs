@@ -11,15 +11,18 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::body::{self, Failure, Trouble};
+use super::budget::Budget;
 use super::decision::Judge;
+use super::listener::registry::Standing;
+use super::metrics::Metrics;
+use super::metrics::traffic::{Held, Shed};
 use super::options::Limits;
 use super::{decision_log, uid};
 use crate::formats::review::{Answer, Entrance, undecided};
@@ -36,12 +39,13 @@ const LONGEST: Duration = Duration::from_secs(30);
 pub struct Reviews {
     judge: Judge,
     limits: Limits,
-    budget: Arc<Semaphore>,
+    budget: Budget,
 }
 
 /// The service of the webhook port.
 pub fn router(judge: Judge, limits: Limits) -> Router {
-    let budget = Arc::new(Semaphore::new(limits.bodies_bytes.min(Semaphore::MAX_PERMITS)));
+    let held = judge.metrics.traffic.body_bytes.clone();
+    let budget = Budget::new(limits.bodies_bytes, limits.first_bytes, held);
     let reviews = Arc::new(Reviews { judge, limits, budget });
     Router::new()
         .route(ENFORCE, post(enforce))
@@ -49,6 +53,22 @@ pub fn router(judge: Judge, limits: Limits) -> Router {
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .with_state(reviews)
+}
+
+/// The service of a connection for which there is no room: whatever is asked, come again.
+pub fn full(limits: &Limits, metrics: Arc<Metrics>) -> Router {
+    let (most, time) = (limits.body_bytes, limits.handshake);
+    Router::new().fallback(async move |request: Request| {
+        metrics.traffic.shed(Shed::Connections);
+        body::discard(request.into_body(), most, Instant::now() + time).await;
+        come_again()
+    })
+}
+
+/// The API server does, within the webhook's `timeoutSeconds`, because of the header.
+fn come_again() -> Response {
+    let text = "jobshape has too much to do just now; ask again in a second\n";
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
 }
 
 async fn enforce(State(reviews): State<Arc<Reviews>>, request: Request) -> Response {
@@ -70,30 +90,44 @@ async fn wrong_method() -> (StatusCode, &'static str) {
 impl Reviews {
     async fn review(&self, entrance: Entrance, request: Request) -> Response {
         let deadline = Instant::now() + patience(request.uri().query(), &self.limits);
+        let _in_flight = Held::one(&self.judge.metrics.traffic.in_flight);
+        let standing = request.extensions().get::<Arc<Standing>>().cloned();
         let body = request.into_body();
-        let answer = match body::receive(body, self.limits.body_bytes, &self.budget, deadline).await
-        {
+        let received = body::receive(body, self.limits.body_bytes, &self.budget, deadline).await;
+        if let Some(standing) = standing {
+            standing.judging();
+        }
+        let answer = match received {
             Ok(body) => self.judge.judge(entrance, body, deadline).await,
             Err(failure) => self.failed(entrance, &failure),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(reason) => {
+                self.judge.metrics.traffic.shed(reason);
+                return come_again();
+            }
         };
         self.judge.metrics.reviews.answered(entrance, &answer.record);
         decision_log::write(entrance, &answer.record);
         response(answer)
     }
 
-    fn failed(&self, entrance: Entrance, failure: &Failure) -> Answer {
+    fn failed(&self, entrance: Entrance, failure: &Failure) -> Result<Answer, Shed> {
         let (code, message) = match failure.trouble {
             Trouble::TooLarge => {
                 self.judge.metrics.traffic.oversize.inc();
                 let limit = self.limits.body_bytes;
                 (413, format!("the request has more than {limit} bytes"))
             }
-            Trouble::Late => (408, "the request's body did not arrive in time".to_owned()),
-            // Without Retry-After: with it the API server would come again at once.
-            Trouble::Crowded => (503, "too many large requests are being judged".to_owned()),
+            Trouble::Late => {
+                self.judge.metrics.traffic.late.inc();
+                (408, "the request's body did not arrive in time".to_owned())
+            }
+            Trouble::Crowded => return Err(Shed::Bodies),
             Trouble::Broken => (400, "the request's body broke off".to_owned()),
         };
-        undecided(entrance, uid::scan(&failure.head), code, &message)
+        Ok(undecided(entrance, uid::scan(&failure.head), code, &message))
     }
 }
 

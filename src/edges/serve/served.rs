@@ -1,19 +1,23 @@
-//! The shapes that decisions are made by, and the wait for valid ones.
+//! The shapes that decisions are made by, and their replacement while the server goes on.
 //!
 //! A process whose shapes cannot be loaded stays: it is not ready, it refuses what it is asked
 //! about, and it lets pass what only takes something away, so that it keeps no Job from being
-//! deleted. A process that ends would.
+//! deleted. A process that ends would. One that had valid shapes keeps those.
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::metrics::Metrics;
+use super::metrics::reloads::Source;
 use super::operations::Readiness;
 use super::options::Loaded;
+use super::reload::watch::Watch;
+use super::shape_files::{Mistakes, ShapeFiles};
 use crate::core::judge::Shapes;
 
-/// How often shapes with mistakes are looked at again.
-const RETRY: Duration = Duration::from_secs(1);
+pub mod differences;
+
+use differences::{differences, widened};
 
 /// The shapes, replaceable while requests are decided.
 #[derive(Debug, Default)]
@@ -37,63 +41,176 @@ impl Served {
     }
 }
 
-/// Shapes that could not be loaded at the start.
-pub struct Awaited {
-    /// Why they could not be.
-    pub mistakes: Mistakes,
-    /// Loads them; it may read files.
-    pub load: Box<dyn Fn() -> Result<Loaded, Mistakes> + Send + Sync>,
-}
-
-/// Why shapes cannot be loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistakes(pub Vec<String>);
-
-impl Mistakes {
-    /// Says each in the log.
-    pub fn log(&self) {
-        for report in &self.0 {
-            tracing::error!(report = report.trim_end(), "there are no valid shapes");
-        }
-    }
-
-    /// For whoever asks why the process is not ready.
-    pub fn reason(&self) -> String {
-        let count = self.0.len();
-        let word = if count == 1 { "mistake" } else { "mistakes" };
-        format!("no valid shapes: {count} {word}, in the log")
-    }
-}
-
-/// Loads the shapes again until they are valid, and serves them then.
-pub async fn wait(
-    awaited: Awaited,
+/// Everything that has to know when other shapes are in force.
+pub struct InForce {
     served: Arc<Served>,
     readiness: Arc<Readiness>,
     metrics: Arc<Metrics>,
-) {
-    let load = Arc::new(awaited.load);
-    let mut before = awaited.mistakes;
-    loop {
-        tokio::time::sleep(RETRY).await;
-        let load = Arc::clone(&load);
-        match tokio::task::spawn_blocking(move || load()).await {
-            Ok(Ok(loaded)) => {
-                tracing::info!(shapes = loaded.info.len(), "the shapes are valid");
-                metrics.reviews.set_shapes(&loaded.info);
-                served.put(loaded.shapes);
-                readiness.set_self_test(loaded.self_test);
-                readiness.set_shapes(Ok(()));
-                return;
+    /// Whether there were ever good ones.
+    good: bool,
+}
+
+impl InForce {
+    /// Puts the first shapes in force, whatever they are: without good ones the server is not
+    /// ready, and says why.
+    pub fn begin(
+        loaded: Loaded,
+        mistakes: Option<&Mistakes>,
+        readiness: Arc<Readiness>,
+        metrics: Arc<Metrics>,
+    ) -> (Self, Arc<Served>) {
+        let served = Arc::new(Served::default());
+        let mut this = Self { served: Arc::clone(&served), readiness, metrics, good: false };
+        match mistakes {
+            Some(mistakes) => this.reject(mistakes),
+            None => {
+                this.good = loaded.self_test.is_ok();
+                this.put(loaded);
             }
-            Ok(Err(mistakes)) => {
-                if mistakes != before {
-                    mistakes.log();
-                    readiness.set_shapes(Err(mistakes.reason()));
-                    before = mistakes;
+        }
+        (this, served)
+    }
+
+    /// Follows the files for ever.
+    pub async fn follow(mut self, mut files: ShapeFiles, every: Duration) {
+        let mut watched = files.watched();
+        let mut watch = Watch::new(watched.clone(), every);
+        loop {
+            watch.woken().await;
+            if files.changed().await {
+                self.renew(files.take().await);
+                // Templates may stand elsewhere now.
+                if files.watched() != watched {
+                    watched = files.watched();
+                    watch = Watch::new(watched.clone(), every);
                 }
             }
-            Err(error) => tracing::error!(%error, "loading the shapes ended in an internal error"),
         }
+    }
+
+    fn renew(&mut self, result: Result<Loaded, Mistakes>) {
+        let loaded = result.and_then(|loaded| match &loaded.self_test {
+            Err(reason) if self.good => Err(Mistakes(vec![format!("error: {reason}\n")])),
+            _ => Ok(loaded),
+        });
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(mistakes) => return self.reject(&mistakes),
+        };
+        let before = self.served.get();
+        let differences = differences(&before, &loaded.shapes);
+        if self.good && differences.is_empty() {
+            return self.metrics.reloads.recovered(Source::Shapes);
+        }
+        for difference in differences {
+            tracing::info!(
+                shape = difference.shape,
+                before = difference.before,
+                after = difference.after,
+                "the shapes were replaced"
+            );
+        }
+        // What is better than nothing widens nothing: before it everything was refused.
+        if self.good {
+            let wider = widened(&before, &loaded.shapes);
+            for wider in &wider {
+                tracing::warn!("more is admitted than before in {wider}");
+            }
+            if !wider.is_empty() {
+                self.metrics.reloads.widened.inc();
+            }
+        }
+        self.good |= loaded.self_test.is_ok();
+        self.put(loaded);
+    }
+
+    fn put(&self, loaded: Loaded) {
+        let metrics = &self.metrics;
+        metrics.reviews.set_shapes(&loaded.info);
+        self.served.put(loaded.shapes);
+        self.readiness.set_self_test(loaded.self_test);
+        self.readiness.set_shapes(Ok(()));
+        metrics.reloads.succeeded(Source::Shapes);
+        metrics.reloads.generation.inc();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        metrics.reloads.loaded_at.set(i64::try_from(now).unwrap_or(i64::MAX));
+    }
+
+    fn reject(&self, mistakes: &Mistakes) {
+        self.metrics.reloads.failed(Source::Shapes);
+        let message = if self.good {
+            "the shapes are not reloaded: the last good ones stay in force"
+        } else {
+            self.readiness.set_shapes(Err(mistakes.reason()));
+            "there are no valid shapes"
+        };
+        for report in &mistakes.0 {
+            tracing::error!(report = report.trim_end(), "{message}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::judge::Shapes;
+    use crate::core::testing;
+    use crate::edges::cli::serve::served;
+    use crate::edges::serve::certificate::slot::Slot;
+    use crate::edges::serve::decision_log::tests::log_of;
+
+    fn shapes(image: &str) -> Loaded {
+        let job = testing::job();
+        let pointer = "/spec/template/spec/containers/0/image";
+        let job = job.set(pointer, image.into());
+        served(Shapes::new(vec![testing::shape(&job, "")]).unwrap())
+    }
+
+    fn in_force(loaded: Loaded, mistakes: Option<&Mistakes>) -> InForce {
+        let readiness = Arc::new(Readiness::new(Arc::new(Slot::empty())));
+        let metrics = Arc::new(Metrics::new().unwrap());
+        InForce::begin(loaded, mistakes, readiness, metrics).0
+    }
+
+    #[test]
+    fn what_was_replaced_is_said_with_both_digests() {
+        let (old, new) = (shapes("x:1"), shapes("x:2"));
+        let digests = [&old, &new].map(|loaded| loaded.info[0].digest.clone());
+        let mut in_force = in_force(old, None);
+        let log = log_of(|| in_force.renew(Ok(new)));
+        assert_eq!(log.lines().count(), 1, "{log}");
+        let [before, after] = digests;
+        assert!(log.contains(&format!("\"before\":\"{before}\",\"after\":\"{after}\"")), "{log}");
+        // The same again is nothing new.
+        assert_eq!(log_of(|| in_force.renew(Ok(shapes("x:2")))), "");
+        assert_eq!(in_force.metrics.reloads.generation.get(), 2);
+    }
+
+    #[test]
+    fn what_is_wider_is_a_warning() {
+        let mut in_force = in_force(served(Shapes::default()), None);
+        let log = log_of(|| in_force.renew(Ok(shapes("x:1"))));
+        let warning = log.lines().find(|line| line.contains("WARN")).unwrap();
+        assert!(warning.contains("more is admitted than before in"), "{warning}");
+        assert!(warning.contains(": nothing -> "), "{warning}");
+        assert_eq!(in_force.metrics.reloads.widened.get(), 1);
+    }
+
+    #[test]
+    fn mistakes_keep_the_last_good_and_after_none_at_all_nothing_is_wider() {
+        let mistakes = Mistakes(vec!["error: one\n".to_owned(), "error: two\n".to_owned()]);
+        let mut good = in_force(shapes("x:1"), None);
+        let log = log_of(|| good.renew(Err(mistakes.clone())));
+        assert_eq!(log.lines().count(), 2, "{log}");
+        assert!(log.contains("the last good ones stay in force"), "{log}");
+        assert_eq!(good.served.get().all().len(), 1);
+
+        let mut waiting = in_force(served(Shapes::default()), Some(&mistakes));
+        let reasons = waiting.readiness.reasons(SystemTime::now());
+        assert!(reasons[0].contains("no valid shapes: 2 mistakes"), "{reasons:?}");
+        let log = log_of(|| waiting.renew(Ok(shapes("x:1"))));
+        assert!(!log.contains("WARN"), "{log}");
+        assert_eq!(waiting.metrics.reloads.widened.get(), 0);
+        assert_eq!(waiting.served.get().all().len(), 1);
     }
 }

@@ -103,4 +103,9 @@ impl Reloads {
         self.reloads.with_label_values(&[source.word(), "failed"]).inc();
         self.failing.with_label_values(&[source.word()]).set(1);
     }
+
+    /// The files hold again what is in use.
+    pub fn recovered(&self, source: Source) {
+        self.failing.with_label_values(&[source.word()]).set(0);
+    }
 }

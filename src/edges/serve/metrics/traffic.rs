@@ -31,7 +31,8 @@ impl HandshakeFailure {
         Self::Other,
     ];
 
-    fn word(self) -> &'static str {
+    /// The word in labels and log lines.
+    pub fn word(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
             Self::BadCertificate => "bad_certificate",
@@ -72,6 +73,8 @@ pub struct Traffic {
     pub connections: IntGauge,
     /// Connections closed to make room for another one.
     pub evicted: IntCounter,
+    /// Connections that were closed unheard: too many, and too many that hear so.
+    pub dropped: IntCounter,
     /// Connections that could not be accepted.
     pub accept_errors: IntCounter,
     /// Requests whose headers have come and whose answer has not gone.
@@ -100,7 +103,11 @@ impl Traffic {
             connections: gauge("jobshape_connections", "Open connections on the webhook port.")?,
             evicted: counter(
                 "jobshape_connections_evicted_total",
-                "Idle connections closed to make room for another one.",
+                "Connections closed to make room for another one.",
+            )?,
+            dropped: counter(
+                "jobshape_connections_dropped_total",
+                "Connections closed at once, because too many others were busy or being shed.",
             )?,
             accept_errors: counter(
                 "jobshape_accept_errors_total",
@@ -148,5 +155,39 @@ impl Traffic {
     /// Counts a request that was told to come again.
     pub fn shed(&self, reason: Shed) {
         self.shed.with_label_values(&[reason.word()]).inc();
+    }
+}
+
+/// What a gauge counts for as long as this lives.
+#[derive(Debug)]
+pub struct Held {
+    gauge: IntGauge,
+    amount: i64,
+}
+
+impl Held {
+    /// One more.
+    pub fn one(gauge: &IntGauge) -> Self {
+        let mut held = Self::nothing(gauge);
+        held.more(1);
+        held
+    }
+
+    /// Nothing yet.
+    pub fn nothing(gauge: &IntGauge) -> Self {
+        Self { gauge: gauge.clone(), amount: 0 }
+    }
+
+    /// So many more.
+    pub fn more(&mut self, amount: usize) {
+        let amount = i64::try_from(amount).unwrap_or(i64::MAX);
+        self.gauge.add(amount);
+        self.amount += amount;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.gauge.sub(self.amount);
     }
 }

@@ -1,0 +1,99 @@
+//! TLS 1.2 and 1.3, and why a handshake failed.
+
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::server::danger::ClientCertVerifier;
+use rustls::{AlertDescription, Error, ServerConfig};
+use tokio_rustls::TlsAcceptor;
+
+use crate::edges::serve::certificate::provider;
+use crate::edges::serve::certificate::slot::Slot;
+use crate::edges::serve::metrics::traffic::HandshakeFailure;
+
+/// How handshakes are answered from now on; replaceable while connections go on.
+pub struct Handshakes {
+    slot: Arc<Slot>,
+    config: RwLock<Option<Arc<ServerConfig>>>,
+}
+
+impl Handshakes {
+    /// With whatever certificate the slot holds at the moment of a handshake, for any client.
+    pub fn with_any_client(slot: Arc<Slot>) -> Result<Self, Error> {
+        let config = config(Arc::clone(&slot), None)?;
+        Ok(Self { slot, config: RwLock::new(Some(Arc::new(config))) })
+    }
+
+    /// The same for clients that somebody has to vouch for; none is let in until
+    /// [`Handshakes::check_clients`] says by what.
+    pub fn with_known_clients(slot: Arc<Slot>) -> Self {
+        Self { slot, config: RwLock::new(None) }
+    }
+
+    /// From now on clients are checked by this. Sessions of clients that another one let in cannot
+    /// be resumed: the memory of them goes with the configuration.
+    pub fn check_clients(&self, verifier: Arc<dyn ClientCertVerifier>) -> Result<(), Error> {
+        let config = config(Arc::clone(&self.slot), Some(verifier))?;
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(config));
+        Ok(())
+    }
+
+    /// For one handshake. Nothing while it is not known which clients to let in.
+    pub fn acceptor(&self) -> Option<TlsAcceptor> {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        config.clone().map(TlsAcceptor::from)
+    }
+}
+
+/// HTTP/1.1 only: the API server speaks nothing else to a webhook, and what is not offered
+/// cannot be attacked.
+fn config(
+    slot: Arc<Slot>,
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+) -> Result<ServerConfig, Error> {
+    let builder = ServerConfig::builder_with_provider(Arc::new(provider()))
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?;
+    let builder = match clients {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_cert_resolver(slot);
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// Why a handshake failed. Nothing for a client that just left: a port scan, a load balancer's
+/// probe, nothing that somebody must look at.
+pub fn failure(error: &io::Error) -> Option<HandshakeFailure> {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    if matches!(error.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe) {
+        return None;
+    }
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    Some(inner.map_or(HandshakeFailure::Other, reason))
+}
+
+fn reason(error: &Error) -> HandshakeFailure {
+    use AlertDescription as Alert;
+    match error {
+        Error::AlertReceived(
+            Alert::BadCertificate
+            | Alert::UnsupportedCertificate
+            | Alert::CertificateRevoked
+            | Alert::CertificateExpired
+            | Alert::CertificateUnknown
+            | Alert::UnknownCA
+            | Alert::DecryptError,
+        ) => HandshakeFailure::BadCertificate,
+        Error::AlertReceived(Alert::ProtocolVersion | Alert::HandshakeFailure)
+        | Error::PeerIncompatible(_)
+        | Error::NoApplicationProtocol => HandshakeFailure::NothingInCommon,
+        Error::InvalidMessage(_)
+        | Error::InappropriateMessage { .. }
+        | Error::PeerSentOversizedRecord => HandshakeFailure::NotTls,
+        Error::NoCertificatesPresented | Error::InvalidCertificate(_) => {
+            HandshakeFailure::ClientCertificate
+        }
+        _ => HandshakeFailure::Other,
+    }
+}

@@ -1,0 +1,114 @@
+//! How shapes differ from those before them, for whoever reads the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use crate::core::judge::Shapes;
+
+/// A shape that came, went or changed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Difference<'s> {
+    /// Its name.
+    pub shape: &'s str,
+    /// Its digest before, as refusals abbreviate it; nothing for a new one.
+    pub before: Option<&'s str>,
+    /// And now.
+    pub after: Option<&'s str>,
+}
+
+/// Every shape that came, went or changed.
+pub fn differences<'s>(before: &'s Shapes, after: &'s Shapes) -> Vec<Difference<'s>> {
+    let digests = |shapes: &'s Shapes| -> BTreeMap<&'s str, (&'s str, &'s str)> {
+        let all = shapes.all().iter();
+        all.map(|s| (s.name.as_str(), (s.digest.as_str(), s.short_digest()))).collect()
+    };
+    let (before, after) = (digests(before), digests(after));
+    let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
+    let changed = names.into_iter().filter(|name| before.get(name) != after.get(name));
+    changed
+        .map(|shape| Difference {
+            shape,
+            before: before.get(shape).map(|(_, short)| *short),
+            after: after.get(shape).map(|(_, short)| *short),
+        })
+        .collect()
+}
+
+/// A namespace in which more is admitted than before: by a template that it did not have.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Widened<'s> {
+    namespace: &'s str,
+    before: BTreeSet<&'s str>,
+    after: BTreeSet<&'s str>,
+}
+
+impl fmt::Display for Widened<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |names: &BTreeSet<&str>| match names.len() {
+            0 => "nothing".to_owned(),
+            _ => names.iter().copied().collect::<Vec<_>>().join(", "),
+        };
+        write!(f, "{}: {} -> {}", self.namespace, list(&self.before), list(&self.after))
+    }
+}
+
+/// Every namespace with a template that it did not have. Templates are alternatives, so each one
+/// more admits more. A template that changed is none more: its digest tells.
+pub fn widened<'s>(before: &'s Shapes, after: &'s Shapes) -> Vec<Widened<'s>> {
+    let before = templates(before.all().iter().map(|s| (&s.namespaces, &s.name)));
+    let after = templates(after.all().iter().map(|s| (&s.namespaces, &s.name)));
+    wider(&before, after)
+}
+
+type Templates<'s> = BTreeMap<&'s str, BTreeSet<&'s str>>;
+
+fn templates<'s>(shapes: impl Iterator<Item = (&'s Vec<String>, &'s String)>) -> Templates<'s> {
+    let mut templates = Templates::new();
+    for (namespaces, name) in shapes {
+        for namespace in namespaces {
+            templates.entry(namespace).or_default().insert(name);
+        }
+    }
+    templates
+}
+
+fn wider<'s>(before: &Templates<'s>, after: Templates<'s>) -> Vec<Widened<'s>> {
+    let wider = after.into_iter().filter_map(|(namespace, after)| {
+        let before = before.get(namespace).cloned().unwrap_or_default();
+        (!after.is_subset(&before)).then_some(Widened { namespace, before, after })
+    });
+    wider.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(before: &[(&str, &[&str])], after: &[(&str, &[&str])]) -> Vec<String> {
+        let owned = |shapes: &[(&str, &[&str])]| -> Vec<(Vec<String>, String)> {
+            let all = shapes.iter();
+            all.map(|(name, spaces)| {
+                (spaces.iter().map(|s| (*s).to_owned()).collect(), (*name).to_owned())
+            })
+            .collect()
+        };
+        let (before, after) = (owned(before), owned(after));
+        let before = templates(before.iter().map(|(spaces, name)| (spaces, name)));
+        let after = templates(after.iter().map(|(spaces, name)| (spaces, name)));
+        wider(&before, after).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_template_more_is_wider_and_one_less_or_another_version_is_not() {
+        let one: &[(&str, &[&str])] = &[("a", &["pm-agent", "ci"])];
+        let two: &[(&str, &[&str])] = &[("a", &["pm-agent", "ci"]), ("b", &["pm-agent"])];
+        assert_eq!(said(one, two), ["pm-agent: a -> a, b"]);
+        assert!(said(two, one).is_empty());
+        assert!(said(two, two).is_empty());
+        assert_eq!(said(&[], one), ["ci: nothing -> a", "pm-agent: nothing -> a"]);
+        assert!(said(one, &[]).is_empty());
+        // One for another is wider too: what the new one admits was refused.
+        assert_eq!(said(one, &[("b", &["ci"])]), ["ci: a -> b"]);
+        assert_eq!(said(one, &[("a", &["ci", "new"])]), ["new: nothing -> a"]);
+    }
+}
