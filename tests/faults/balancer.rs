@@ -46,7 +46,7 @@ impl Balancer {
             .collect();
         let configuration = format!(
             "global
-  maxconn 16000
+  maxconn 2000
 defaults
   mode tcp
   timeout connect 1s
