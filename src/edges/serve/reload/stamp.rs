@@ -102,7 +102,9 @@ mod tests {
         };
         fs::write(at("a.yaml"), "two").unwrap();
         differs("written over");
+        let modified = fs::metadata(at("a.yaml")).unwrap().modified().unwrap();
         fs::write(at("c"), "two").unwrap();
+        fs::File::options().append(true).open(at("c")).unwrap().set_modified(modified).unwrap();
         fs::rename(at("c"), at("a.yaml")).unwrap();
         differs("moved over");
         fs::create_dir_all(at("..2")).unwrap();
