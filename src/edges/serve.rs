@@ -19,12 +19,15 @@ pub mod certificate;
 pub mod decision;
 pub mod decision_log;
 pub mod dev;
+pub mod journal;
 pub mod listener;
 pub mod metrics;
 pub mod operations;
 pub mod options;
+pub mod recording;
 pub mod router;
 pub mod served;
+mod spool;
 pub mod uid;
 
 pub use options::{Limits, Loaded, Options, ServeArgs, Tls};
@@ -32,6 +35,7 @@ pub use options::{Limits, Loaded, Options, ServeArgs, Tls};
 use certificate::{CertificateError, Slot};
 use decision::Judge;
 use dev::DevError;
+use journal::{Journal, JournalError};
 use listener::Listener;
 use metrics::Metrics;
 use operations::{Operations, Readiness};
@@ -55,6 +59,9 @@ pub enum ServeError {
     /// A metric that cannot be registered.
     #[error("the metrics cannot be set up: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// No decision log, or no recording.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// Somebody else has the port.
     #[error("{flag} {address}: another process already listens there")]
     AddressInUse {
@@ -93,12 +100,14 @@ pub struct Server {
     served: Arc<Served>,
     awaited_shapes: Option<Awaited>,
     metrics: Arc<Metrics>,
+    journal: Arc<Journal>,
     configuration: Option<String>,
 }
 
 /// Reads the certificate and opens both ports.
 pub fn bind(options: Options) -> Result<Server, ServeError> {
-    let Options { loaded, awaited_shapes, tls, listen, ops_listen, limits, decide } = options;
+    let Options { loaded, awaited_shapes, tls, listen, ops_listen, limits, journal, decide } =
+        options;
     let slot = Arc::new(Slot::empty());
     let mut awaited = None;
     let mut authority = None;
@@ -145,6 +154,7 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         dev::configuration(&host, webhook_address.port(), &ca_pem, &loaded.entries)
     });
 
+    let journal = Arc::new(Journal::start(journal, &metrics)?);
     let served = Arc::new(Served::new(loaded.shapes));
     let judge = Judge { decide, served: Arc::clone(&served), metrics: Arc::clone(&metrics) };
     let shown = Operations {
@@ -153,7 +163,7 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         metrics: Arc::clone(&metrics),
     };
     Ok(Server {
-        webhook: (webhook, router::router(judge, limits)),
+        webhook: (webhook, router::router(judge, limits, Arc::clone(&journal))),
         operations: (operations, operations::router(shown)),
         webhook_address,
         operations_address,
@@ -163,6 +173,7 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         served,
         awaited_shapes,
         metrics,
+        journal,
         configuration,
     })
 }
@@ -233,6 +244,7 @@ pub async fn run(options: Options) -> Result<(), ServeError> {
     if let Some(text) = server.configuration() {
         print(text).map_err(ServeError::Print)?;
     }
+    let journal = Arc::clone(&server.journal);
     let (tell, told) = oneshot::channel::<()>();
     let serving = server.serve(async {
         let _ = told.await;
@@ -246,6 +258,8 @@ pub async fn run(options: Options) -> Result<(), ServeError> {
         () = serving => {}
         () = told_twice => tracing::warn!("a second signal: not waiting any longer"),
     }
+    // The runtime has nothing else to do any more.
+    journal.close();
     Ok(())
 }
 

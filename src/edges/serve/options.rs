@@ -11,6 +11,7 @@ use clap::Args;
 use super::ServeError;
 use super::decision::Decide;
 use super::dev::{self, DevEntry};
+use super::journal::{JournalArgs, JournalOptions};
 use super::metrics::reviews::ShapeInfo;
 use super::operations::Condition;
 use super::served::Awaited;
@@ -40,6 +41,8 @@ pub struct ServeArgs {
     /// With --dev: the host at which the API server reaches this one [default: 127.0.0.1]
     #[arg(long, value_name = "HOST")]
     pub dev_host: Option<String>,
+    #[command(flatten)]
+    journal: JournalArgs,
 }
 
 impl ServeArgs {
@@ -66,7 +69,8 @@ impl ServeArgs {
             }
         };
         let (listen, ops_listen) = (self.listen, self.ops_listen);
-        Ok(Options { tls, listen, ops_listen, ..Options::new(loaded) })
+        let journal = self.journal.options(self.dev)?;
+        Ok(Options { tls, listen, ops_listen, journal, ..Options::new(loaded) })
     }
 }
 
@@ -113,6 +117,8 @@ pub struct Options {
     pub ops_listen: SocketAddr,
     /// Sizes and times.
     pub limits: Limits,
+    /// What is kept of each request.
+    pub journal: JournalOptions,
     /// The decision; another one only in tests.
     pub decide: Decide,
 }
@@ -127,6 +133,7 @@ impl Options {
             listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8443)),
             ops_listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8080)),
             limits: Limits::default(),
+            journal: JournalOptions::default(),
             decide: review::answer,
         }
     }

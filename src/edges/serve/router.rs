@@ -20,8 +20,9 @@ use tokio::time::Instant;
 
 use super::body::{self, Failure, Trouble};
 use super::decision::Judge;
+use super::journal::Journal;
 use super::options::Limits;
-use super::{decision_log, uid};
+use super::uid;
 use crate::formats::review::{Answer, Entrance, undecided};
 
 /// The path of the entry whose failurePolicy is Fail.
@@ -37,12 +38,13 @@ pub struct Reviews {
     judge: Judge,
     limits: Limits,
     budget: Arc<Semaphore>,
+    journal: Arc<Journal>,
 }
 
 /// The service of the webhook port.
-pub fn router(judge: Judge, limits: Limits) -> Router {
+pub fn router(judge: Judge, limits: Limits, journal: Arc<Journal>) -> Router {
     let budget = Arc::new(Semaphore::new(limits.bodies_bytes.min(Semaphore::MAX_PERMITS)));
-    let reviews = Arc::new(Reviews { judge, limits, budget });
+    let reviews = Arc::new(Reviews { judge, limits, budget, journal });
     Router::new()
         .route(ENFORCE, post(enforce))
         .route(AUDIT, post(audit))
@@ -73,11 +75,13 @@ impl Reviews {
         let body = request.into_body();
         let answer = match body::receive(body, self.limits.body_bytes, &self.budget, deadline).await
         {
-            Ok(body) => self.judge.judge(entrance, body, deadline).await,
+            Ok(body) => {
+                self.journal.received(entrance, &body.bytes);
+                self.judge.judge(entrance, body, deadline).await
+            }
             Err(failure) => self.failed(entrance, &failure),
         };
-        self.judge.metrics.reviews.answered(entrance, &answer.record);
-        decision_log::write(entrance, &answer.record);
+        self.journal.answered(entrance, &answer.record);
         response(answer)
     }
 
