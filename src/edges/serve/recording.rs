@@ -75,7 +75,7 @@ impl Writer {
         let mut tend = Instant::now();
         loop {
             match feed.next(tend) {
-                Next::Item(item) => self.record(item),
+                Next::Item(item) => self.record(&item),
                 Next::Time => {}
                 Next::End => break,
             }
@@ -87,7 +87,7 @@ impl Writer {
         }
     }
 
-    fn record(&mut self, item: Item) {
+    fn record(&mut self, item: &Item) {
         let Some(line) = line::review(item) else {
             self.state.metrics.journal.review_lost(ReviewLost::Unreadable);
             return;
@@ -188,16 +188,16 @@ mod tests {
         let dropped = "jobshape_record_dropped_total{reason=\"disk\"}";
         let log = log_of(|| {
             for _ in 0..3 {
-                writer.record(item("{}"));
+                writer.record(&item("{}"));
             }
             assert_eq!(scraped(&metrics, dropped), "3");
             assert_eq!(scraped(&metrics, "jobshape_record_failing"), "1");
             fs::remove_file(&directory).unwrap();
-            writer.record(item("{}"));
+            writer.record(&item("{}"));
             assert_eq!(scraped(&metrics, dropped), "4", "it is left alone for a while");
             writer.state.failing = Instant::now().checked_sub(RETRY);
             for _ in 0..2 {
-                writer.record(item("{}"));
+                writer.record(&item("{}"));
             }
         });
         assert_eq!(scraped(&metrics, "jobshape_record_failing"), "0");
@@ -212,7 +212,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let metrics = Arc::new(Metrics::new().unwrap());
         let mut writer = writer(folder.path(), &metrics);
-        writer.record(item("{\"a\":"));
+        writer.record(&item("{\"a\":"));
         assert_eq!(scraped(&metrics, "jobshape_record_dropped_total{reason=\"unreadable\"}"), "1");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

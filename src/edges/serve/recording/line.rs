@@ -43,26 +43,25 @@ pub fn header(started: SystemTime) -> Vec<u8> {
         started: stamp(started),
         note: "whole AdmissionReviews: environment variables, arguments and user names as they were sent",
     };
-    line(&header).unwrap_or_default()
+    let mut bytes = serde_json::to_vec(&header).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
 }
 
 /// The line of a review; nothing if it is no JSON object.
-pub fn review(mut item: Item) -> Option<Vec<u8>> {
-    // Inside a JSON text a line break can only be white space: in strings it must be escaped.
-    for byte in &mut item.body {
-        if matches!(byte, b'\n' | b'\r') {
-            *byte = b' ';
-        }
-    }
+pub fn review(item: &Item) -> Option<Vec<u8>> {
     let review: &RawValue = serde_json::from_slice(&item.body).ok()?;
     if !review.get().starts_with('{') {
         return None;
     }
-    line(&Line { time: stamp(item.time), entrance: word(item.entrance), review })
-}
-
-fn line(content: &impl Serialize) -> Option<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(content).ok()?;
+    let line = Line { time: stamp(item.time), entrance: word(item.entrance), review };
+    let mut bytes = serde_json::to_vec(&line).ok()?;
+    // In a text that is JSON a line break can only be white space: in strings it is escaped.
+    for byte in &mut bytes {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
     bytes.push(b'\n');
     Some(bytes)
 }
@@ -77,7 +76,7 @@ mod tests {
 
     fn recorded(body: &[u8]) -> Option<String> {
         let (time, entrance) = (SystemTime::UNIX_EPOCH, Entrance::Audit);
-        let bytes = review(Item { time, entrance, body: body.to_vec() })?;
+        let bytes = review(&Item { time, entrance, body: body.to_vec() })?;
         Some(String::from_utf8(bytes).unwrap())
     }
 
