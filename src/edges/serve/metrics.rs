@@ -3,20 +3,20 @@
 //! All labels are bounded: verdicts, entrances and operations are fixed sets, shapes and rules
 //! come from what was loaded, and nothing that a requester writes becomes a label.
 
+use std::time::SystemTime;
+
 use prometheus::core::Collector;
 use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
 
 use crate::formats::review::Entrance;
 
-pub mod about;
+mod about;
 pub mod journal;
 mod process;
 pub mod reloads;
 pub mod reviews;
 mod rules;
 pub mod traffic;
-
-use std::time::SystemTime;
 
 use journal::Kept;
 use process::Process;

@@ -126,36 +126,24 @@ mod tests {
     use crate::formats::review::Entrance;
     use serde_json::Value;
 
-    /// Takes so many bytes of each try, and then none.
+    /// Takes at each try what the script says, an error being 0, and everything after its end.
     struct Fitful {
         lines: Lines,
-        takes: std::vec::IntoIter<usize>,
-        left: usize,
+        script: std::vec::IntoIter<usize>,
     }
 
     impl Fitful {
-        fn new(lines: &Lines, takes: &[usize]) -> Self {
-            Self { lines: lines.clone(), takes: takes.to_vec().into_iter(), left: 0 }
+        fn new(lines: &Lines, script: Vec<usize>) -> Self {
+            Self { lines: lines.clone(), script: script.into_iter() }
         }
     }
 
     impl Write for Fitful {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            if self.left == 0 {
-                self.left = self.takes.next().unwrap_or(usize::MAX);
+            match self.script.next().unwrap_or(usize::MAX) {
+                0 => Err(io::ErrorKind::StorageFull.into()),
+                most => self.lines.write(&bytes[..bytes.len().min(most)]),
             }
-            if self.left == 0 {
-                return Err(io::ErrorKind::StorageFull.into());
-            }
-            let count = self.lines.write(&bytes[..bytes.len().min(self.left)])?;
-            self.left -= count;
-            if self.left == 0 {
-                // The next try finds it full; the one after that takes what is said next.
-                let mut takes = vec![0];
-                takes.extend(self.takes.by_ref());
-                self.takes = takes.into_iter();
-            }
-            Ok(count)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -197,7 +185,7 @@ mod tests {
     fn a_line_that_broke_off_swallows_no_other_and_is_counted() {
         let lines = Lines::default();
         // Ten bytes go out, then the disk is full; then a line break and no more; then all.
-        let mut writer = writer(Fitful::new(&lines, &[10, 1]));
+        let mut writer = writer(Fitful::new(&lines, vec![10, 0, 1, 0]));
         let Entry { which, decision } = entry();
         writer.decision(&which, &decision, None);
         writer.decision(&which, &decision, Some(5));
@@ -219,7 +207,7 @@ mod tests {
     #[test]
     fn a_summary_that_did_not_go_out_is_in_the_next() {
         let lines = Lines::default();
-        let mut writer = writer(Fitful::new(&lines, &[0]));
+        let mut writer = writer(Fitful::new(&lines, vec![0]));
         writer.tally.count(&denied());
         writer.sum_up();
         writer.tally.count(&denied());

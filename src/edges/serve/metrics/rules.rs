@@ -9,14 +9,14 @@ use std::sync::{PoisonError, RwLock};
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 
 use super::put;
-use super::reviews::ShapeInfo;
+use super::reviews::{RuleInfo, ShapeInfo};
 use crate::core::shape::rule::Action;
 
 /// At most so many series of rules, in one metric.
 pub const MOST_SERIES: usize = 2000;
 
-/// What stands for the shape and the rule of everything beyond. No shape can be named so by
-/// accident: it would only be counted together with them.
+/// What stands for the shape and the rule of everything beyond. A rule `other` of a shape `other`
+/// is counted together with them.
 pub const OTHER: &str = "other";
 
 const ACTIONS: [Action; 3] = [Action::Audit, Action::Warn, Action::Enforce];
@@ -29,10 +29,13 @@ type Key = (String, String, Action);
 /// The same place with and without a dry run.
 type Pair = [IntCounter; 2];
 
+/// The rules of a shape, and the counters of each by action.
+type Rules = BTreeMap<String, Vec<(Action, Pair)>>;
+
 /// The counters of findings.
 pub(super) struct Findings {
     counters: IntCounterVec,
-    known: RwLock<BTreeMap<String, BTreeMap<String, Vec<(Action, Pair)>>>>,
+    known: RwLock<BTreeMap<String, Rules>>,
 }
 
 impl Findings {
@@ -116,9 +119,10 @@ impl Findings {
 /// other rules, which raise it.
 fn keys(shape: &ShapeInfo) -> Vec<Key> {
     let mut keys = vec![];
-    for rule in &shape.rules {
+    let is_other = |rule: &str| (shape.name.as_str(), rule) == (OTHER, OTHER);
+    for rule in shape.rules.iter().filter(|rule| !is_other(&rule.name)) {
         for action in ACTIONS {
-            let raises = |other: &super::reviews::RuleInfo| other.action == action;
+            let raises = |other: &RuleInfo| other.action == action;
             if action == rule.action || (action > rule.action && shape.rules.iter().any(raises)) {
                 keys.push((shape.name.clone(), rule.name.clone(), action));
             }
@@ -162,7 +166,8 @@ impl Overdue {
         // Where there are too many, those that are over stay.
         until.sort();
         until.truncate(MOST_SERIES);
-        *self.until.write().unwrap_or_else(PoisonError::into_inner) = until;
+        let mut held = self.until.write().unwrap_or_else(PoisonError::into_inner);
+        *held = until;
         self.gauges.reset();
     }
 
@@ -177,9 +182,8 @@ impl Overdue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reviews::{RuleInfo, ShapeInfo};
     use super::*;
-    use prometheus::{Encoder, TextEncoder};
+    use prometheus::TextEncoder;
 
     fn shape(name: &str, rules: &[(&str, Action)]) -> ShapeInfo {
         let rule = |(name, action): &(&str, Action)| RuleInfo {
@@ -203,10 +207,7 @@ mod tests {
 
     /// Each series as `shape rule action dry_run value`, without those of [`OTHER`] that are 0.
     fn series(registry: &Registry) -> Vec<String> {
-        let mut text = String::new();
-        let mut bytes = vec![];
-        TextEncoder::new().encode(&registry.gather(), &mut bytes).unwrap();
-        text.push_str(std::str::from_utf8(&bytes).unwrap());
+        let text = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let mut found: Vec<String> = lines
             .map(|line| {
@@ -271,6 +272,16 @@ mod tests {
                 "other other Enforce false 1",
             ]
         );
+    }
+
+    #[test]
+    fn a_rule_that_is_called_like_the_rest_is_counted_with_it() {
+        let (registry, findings) = findings();
+        findings.count("gone", "image", "Enforce", false);
+        findings.set_shapes(&[shape(OTHER, &[(OTHER, Action::Enforce)])]);
+        findings.count(OTHER, OTHER, "Enforce", false);
+        findings.set_shapes(&[]);
+        assert_eq!(series(&registry), ["other other Enforce false 2"]);
     }
 
     #[test]

@@ -20,10 +20,10 @@ pub struct RecordingArgs {
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// With --record: how much is kept; the oldest goes first
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size, requires = "record")]
     record_bytes: ByteSize,
     /// With --record: for how long
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = age)]
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = age, requires = "record")]
     record_age: Duration,
 }
 
@@ -90,5 +90,6 @@ mod tests {
         let error = options("--record d --record-age 1s").unwrap_err();
         assert!(error.contains("it is from 1m"), "{error}");
         assert!(options("--record d --record-bytes much").is_err());
+        assert!(options("--record-bytes 1GiB").unwrap_err().contains("--record <DIR>"));
     }
 }
