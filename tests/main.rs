@@ -9,6 +9,7 @@ mod corpus;
 mod harness;
 mod matrix;
 mod messages;
+mod observed;
 mod reviews;
 mod serve;
 mod tables;

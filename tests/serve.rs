@@ -94,6 +94,7 @@ fn admit(_: &Shapes, _: Entrance, body: &[u8]) -> Answer {
         name: "worker".to_owned(),
         user: "somebody".to_owned(),
         dry_run: false,
+        unshaped: false,
         shape: Some("worker".to_owned()),
         digest: None,
         findings: 0,

@@ -56,7 +56,7 @@ enum Verb {
     Fill(fill::FillArgs),
     /// Run the admission webhook
     #[command(after_help = EXIT_STATUS)]
-    Serve(serve::ServeVerb),
+    Serve(Box<serve::ServeVerb>),
 }
 
 /// How results are printed.
@@ -84,7 +84,7 @@ pub fn main() -> ExitCode {
         Verb::Test(args) => test::run(&args),
         Verb::Lint(args) => lint::run(&args),
         Verb::Fill(args) => fill::run(&args),
-        Verb::Serve(args) => serve::run(args),
+        Verb::Serve(args) => serve::run(*args),
     };
     match result {
         Ok(status) => ExitCode::from(status),

@@ -24,15 +24,18 @@ pub mod decision;
 pub mod decision_log;
 pub mod descriptors;
 pub mod dev;
+pub mod journal;
 pub mod listener;
 pub mod metrics;
 pub mod operations;
 pub mod options;
+pub mod recording;
 pub mod reload;
 pub mod router;
 pub mod self_test;
 pub mod served;
 pub mod shape_files;
+mod spool;
 pub mod uid;
 
 pub use options::{ClientCa, Limits, Loaded, Options, ServeArgs, Tls};
@@ -42,6 +45,7 @@ use certificate::{CertificateError, Pair};
 use client_ca::Verifier;
 use decision::Judge;
 use dev::DevError;
+use journal::{Journal, JournalError};
 use listener::tls::Handshakes;
 use listener::{Listener, Phase};
 use metrics::Metrics;
@@ -73,6 +77,9 @@ pub enum ServeError {
     /// A metric that cannot be registered.
     #[error("the metrics cannot be set up: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// No decision log, or no recording.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// Somebody else has the port.
     #[error("{flag} {address}: another process already listens there")]
     AddressInUse {
@@ -111,12 +118,14 @@ pub struct Server {
     clients: Option<(Vec<PathBuf>, Followed<Verifier>)>,
     shapes: (InForce, Option<ShapeFiles>),
     limits: Limits,
+    journal: Arc<Journal>,
     configuration: Option<String>,
 }
 
 /// Reads the certificate and opens both ports.
 pub fn bind(options: Options) -> Result<Server, ServeError> {
-    let Options { loaded, source, tls, clients, listen, ops_listen, limits, decide } = options;
+    let Options { loaded, source, tls, clients, listen, ops_listen, limits, journal, decide } =
+        options;
     let slot = Arc::new(Slot::empty());
     let mut certificate = None;
     let mut authority = None;
@@ -167,13 +176,14 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
     let (ready, counted) = (Arc::clone(&readiness), Arc::clone(&metrics));
     let (in_force, served) = InForce::begin(loaded, mistakes, ready, counted);
     let judge = Judge { decide, served, metrics: Arc::clone(&metrics), aside: decision::aside() };
+    let journal = Arc::new(Journal::start(journal, &metrics)?);
     let shown = Operations {
         readiness: Arc::clone(&readiness),
         certificate: slot,
         metrics: Arc::clone(&metrics),
     };
     Ok(Server {
-        webhook: (webhook, router::router(judge, limits.clone())),
+        webhook: (webhook, router::router(judge, limits.clone(), Arc::clone(&journal))),
         operations: (operations, operations::router(shown)),
         webhook_address,
         operations_address,
@@ -183,6 +193,7 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         clients,
         shapes: (in_force, source),
         limits,
+        journal,
         configuration,
     })
 }
@@ -333,6 +344,7 @@ pub async fn run(mut options: Options) -> Result<(), ServeError> {
     if let Some(text) = server.configuration() {
         print(text).map_err(ServeError::Print)?;
     }
+    let journal = Arc::clone(&server.journal);
     let (tell, told) = oneshot::channel::<()>();
     let serving = server.serve(async {
         let _ = told.await;
@@ -346,6 +358,8 @@ pub async fn run(mut options: Options) -> Result<(), ServeError> {
         () = serving => {}
         () = told_twice => tracing::warn!("a second signal: not waiting any longer"),
     }
+    // The runtime has nothing else to do any more.
+    journal.close();
     Ok(())
 }
 

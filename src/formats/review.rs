@@ -59,10 +59,12 @@ pub struct Record {
     pub namespace: String,
     /// The object's name, as far as the request has one.
     pub name: String,
-    /// Who asked.
+    /// Who asked: the whole name, as it came.
     pub user: String,
     /// Whether nothing would have been stored anyway.
     pub dry_run: bool,
+    /// Whether no loaded shape names the namespace.
+    pub unshaped: bool,
     /// The shape that governs.
     pub shape: Option<String>,
     /// Its digest, the first eight digits.
@@ -274,6 +276,7 @@ fn answer_verdict(
     let mut record = Record {
         verdict: verdict.kind.word(),
         allowed: !refused,
+        unshaped: unnamed,
         shape: verdict.shape.as_ref().map(|s| s.name.clone()),
         digest: verdict.shape.as_ref().map(|s| s.short_digest().to_owned()),
         findings: verdict.findings.count,
@@ -299,7 +302,7 @@ fn describe(record: &mut Record, incoming: &Incoming<'_>) {
     record.kind = cut(&incoming.kind.kind);
     record.namespace = cut(&incoming.namespace);
     record.name = cut(&incoming.name);
-    record.user = cut(&incoming.user_info.username);
+    record.user = incoming.user_info.username.to_string();
     record.dry_run = incoming.dry_run;
 }
 

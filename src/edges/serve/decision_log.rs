@@ -1,101 +1,115 @@
-//! The decision log: one line for each decision that somebody may have to explain.
+//! The decision log: one line of JSON for each decision that somebody may have to explain, equal
+//! ones folded, and each minute the counts of all of them.
 //!
-//! It names who, what and which rules, and never a value from the submitted object: logs travel
-//! further than Secrets may.
+//! A decision only counts and queues. What finds no room in the queue is lost and counted: a
+//! reader of the log who is slow must never be the reason why a Job is.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
 
-use tracing::{debug, info, warn};
-
-use super::metrics::word;
+use super::metrics::Metrics;
+use super::metrics::journal::LineLost;
+use super::spool::{Bounds, Spool};
 use crate::formats::review::{Entrance, Record};
 
-/// Where names that the requester chose are cut.
-const NAME: usize = 64;
+pub mod args;
+mod folds;
+mod line;
+mod tally;
+pub mod users;
+mod writer;
 
-/// A user name is not from the Job and must stay whole to be of use, within reason.
-const USER: usize = 256;
+use line::{Entry, is_worth_a_line};
+use tally::Tally;
+use users::Users;
+use writer::Writer;
 
-/// Where everything else is cut; a path may hold several names.
-const TEXT: usize = 512;
+/// Lines that wait for the writing thread. A line has about 500 bytes, and at most some ten
+/// thousand.
+const QUEUE: usize = 1024;
 
-/// At most so many rules a line; the count of findings is always the true one.
-const RULES: usize = 20;
+/// Where the log goes, and how often.
+pub struct LogOptions {
+    /// Where.
+    pub out: Box<dyn Write + Send>,
+    /// For how long equal decisions are folded.
+    pub flush: Duration,
+    /// How often all of them are summed up.
+    pub summary: Duration,
+    /// What becomes of user names.
+    pub users: Users,
+}
 
-/// Writes the line. Refusals, errors, requests nothing governs and admissions with findings
-/// always show; a clean admission only at debug level.
-pub fn write(entrance: Entrance, record: &Record) {
-    let entrance = word(entrance);
-    let uid = clean(&record.uid, NAME);
-    let operation = clean(&record.operation, NAME);
-    let kind = clean(&record.kind, NAME);
-    let namespace = clean(&record.namespace, NAME);
-    let name = clean(&record.name, NAME);
-    let user = clean(&record.user, USER);
-    let rules = rules(record);
-    let reason = record.reason.as_deref().map(|reason| clean(reason, TEXT));
-    // The level is part of tracing's static metadata, so each needs a macro of its own.
-    macro_rules! line {
-        ($level:ident) => {
-            $level!(
-                target: "jobshape::decision",
-                uid, entrance, verdict = record.verdict, allowed = record.allowed, operation,
-                kind, namespace, name, user, dry_run = record.dry_run,
-                shape = record.shape, digest = record.digest, findings = record.findings,
-                old_findings = record.old_findings, rules, reason, "decision"
-            )
-        };
-    }
-    match record.verdict {
-        "allow" if record.findings == 0 && record.old_findings == 0 => line!(debug),
-        "error" => line!(warn),
-        _ => line!(info),
+impl Default for LogOptions {
+    /// Nowhere.
+    fn default() -> Self {
+        Self {
+            out: Box::new(io::sink()),
+            flush: Duration::from_secs(10),
+            summary: Duration::from_secs(60),
+            users: Users::Plain,
+        }
     }
 }
 
-/// `RULE ACTION PATH; …`
-fn rules(record: &Record) -> Option<String> {
-    let mut text = String::new();
-    for (rule, action, path) in record.rules.iter().take(RULES) {
-        let separator = if text.is_empty() { "" } else { "; " };
-        // Writing into a String cannot fail.
-        let _ = write!(text, "{separator}{rule} {action} {}", clean(path, TEXT));
-    }
-    (!text.is_empty()).then_some(text)
+/// The log of one server.
+pub struct DecisionLog {
+    lines: Spool<Entry>,
+    tally: Arc<Tally>,
+    users: Users,
+    metrics: Arc<Metrics>,
 }
 
-/// At most `most` characters, none of which can move the cursor or turn the writing direction.
-fn clean(text: &str, most: usize) -> String {
-    let mut out = String::with_capacity(text.len().min(most));
-    for (count, c) in text.chars().enumerate() {
-        if count == most {
-            out.push('…');
-            break;
-        }
-        match c {
-            '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{feff}'
-            | '\u{61c}' => out.extend(c.escape_unicode()),
-            c if c.is_control() => out.extend(c.escape_unicode()),
-            c => out.push(c),
+impl DecisionLog {
+    /// Starts the writing thread.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn start(options: LogOptions, metrics: &Arc<Metrics>) -> io::Result<Self> {
+        let tally = Arc::new(Tally::new());
+        let times = (options.flush, options.summary);
+        let writer = Writer::new(options.out, times, Arc::clone(&tally), Arc::clone(metrics));
+        let bounds = Bounds { items: QUEUE, weight: QUEUE };
+        let lines = Spool::start("decision-log", bounds, |feed| writer.run(&feed))?;
+        Ok(Self { lines, tally, users: options.users, metrics: Arc::clone(metrics) })
+    }
+
+    /// Takes note of an answer.
+    pub fn answered(&self, entrance: Entrance, record: &Record) {
+        self.tally.count(record);
+        if is_worth_a_line(record)
+            && !self.lines.offer(1, || Entry::new(entrance, record, &self.users))
+        {
+            self.metrics.journal.lines_lost(LineLost::Queue, 1);
+            self.tally.dropped(record.shape.as_deref(), record.digest.as_deref(), 1);
         }
     }
-    out
+
+    /// Writes what is left and a last summary, unless that takes longer than `patience`. Whether
+    /// it was written.
+    pub fn close(&self, patience: Duration) -> bool {
+        self.lines.close(patience)
+    }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
     use crate::formats::review::undecided;
-    use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
     use tracing_subscriber::fmt::MakeWriter;
 
     /// Where log lines of a test go.
     #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
+    pub struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Lines {
+        /// All of them.
+        pub fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
 
     impl Write for Lines {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -113,19 +127,16 @@ pub(super) mod tests {
         }
     }
 
-    /// What `work` logs, as lines of JSON.
+    /// What `work` logs through tracing, as lines of JSON.
     pub fn log_of(work: impl FnOnce()) -> String {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt().json().with_writer(lines.clone()).finish();
         tracing::subscriber::with_default(subscriber, work);
-        String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+        lines.text()
     }
 
-    fn logged(record: &Record) -> String {
-        log_of(|| write(Entrance::Enforce, record))
-    }
-
-    fn denied() -> Record {
+    /// A refusal with names that somebody has to cut and escape.
+    pub fn denied() -> Record {
         let mut record = undecided(Entrance::Enforce, Some("u-1"), 403, "no").record;
         record.verdict = "deny";
         record.name = format!("{}\u{202e}\n", "x".repeat(70));
@@ -133,34 +144,5 @@ pub(super) mod tests {
         record.findings = 1;
         record.rules = vec![("image".to_owned(), "Enforce", "spec.a[\u{1b}]".to_owned())];
         record
-    }
-
-    #[test]
-    fn a_refusal_is_one_json_line_with_names_cut() {
-        let text = logged(&denied());
-        assert_eq!(text.lines().count(), 1, "{text}");
-        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let fields = &line["fields"];
-        assert_eq!(fields["name"], format!("{}…", "x".repeat(64)));
-        assert_eq!(fields["user"].as_str().unwrap().len(), 102);
-        assert_eq!(fields["rules"], "image Enforce spec.a[\\u{1b}]");
-        assert_eq!(fields["verdict"], "deny");
-        assert_eq!(fields["findings"], 1);
-        assert_eq!(fields["allowed"], false);
-        assert!(fields.get("shape").is_none());
-    }
-
-    #[test]
-    fn what_turns_the_writing_direction_is_escaped() {
-        assert_eq!(clean("a\u{202e}b\nc", 64), "a\\u{202e}b\\u{a}c");
-    }
-
-    #[test]
-    fn a_clean_admission_is_silent_and_one_with_findings_is_not() {
-        let mut record = denied();
-        record.verdict = "allow";
-        assert!(logged(&record).contains("\"verdict\":\"allow\""));
-        record.findings = 0;
-        assert_eq!(logged(&record), "");
     }
 }

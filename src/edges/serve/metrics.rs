@@ -3,15 +3,23 @@
 //! All labels are bounded: verdicts, entrances and operations are fixed sets, shapes and rules
 //! come from what was loaded, and nothing that a requester writes becomes a label.
 
+use std::time::SystemTime;
+
 use prometheus::core::Collector;
 use prometheus::{Encoder, IntGauge, Registry, TextEncoder};
 
 use crate::formats::review::Entrance;
 
+mod about;
+pub mod journal;
+mod process;
 pub mod reloads;
 pub mod reviews;
+mod rules;
 pub mod traffic;
 
+use journal::Kept;
+use process::Process;
 use reloads::Reloads;
 use reviews::Reviews;
 use traffic::Traffic;
@@ -28,20 +36,26 @@ pub struct Metrics {
     pub traffic: Traffic,
     /// What was read anew.
     pub reloads: Reloads,
+    /// What the decision log and the recording could not keep.
+    pub journal: Kept,
     /// 1 while `/readyz` says ready.
     pub ready: IntGauge,
     /// End of the serving certificate's validity, seconds since 1970.
     pub certificate_not_after: IntGauge,
+    process: Process,
 }
 
 impl Metrics {
     /// A registry with every metric in it.
     pub fn new() -> Result<Self, prometheus::Error> {
         let registry = Registry::new();
+        about::register(&registry)?;
         Ok(Self {
             reviews: Reviews::new(&registry)?,
             traffic: Traffic::new(&registry)?,
             reloads: Reloads::new(&registry)?,
+            journal: Kept::new(&registry)?,
+            process: Process::new(&registry)?,
             ready: put(
                 &registry,
                 IntGauge::new("jobshape_ready", "1 while the server is ready.")?,
@@ -59,6 +73,13 @@ impl Metrics {
 
     /// All of it in the Prometheus text format.
     pub fn text(&self) -> Result<Vec<u8>, prometheus::Error> {
+        self.text_at(SystemTime::now())
+    }
+
+    /// The same, as it is at another time.
+    pub fn text_at(&self, now: SystemTime) -> Result<Vec<u8>, prometheus::Error> {
+        self.reviews.set_today(now);
+        self.process.look();
         let mut text = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
         Ok(text)
@@ -84,7 +105,6 @@ pub(super) fn word(entrance: Entrance) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::reviews::ShapeInfo;
     use super::*;
     use crate::formats::review::undecided;
 
@@ -110,36 +130,5 @@ mod tests {
         let text = text(&metrics);
         assert!(!text.contains("EVIL"), "{text}");
         assert!(text.contains("operation=\"other\",verdict=\"error\"} 1"), "{text}");
-    }
-
-    #[test]
-    fn a_dry_run_is_no_evidence() {
-        let metrics = Metrics::new().unwrap();
-        let mut record = undecided(Entrance::Enforce, Some("u"), 400, "no").record;
-        record.shape = Some("worker".to_owned());
-        record.rules = vec![("image".to_owned(), "Enforce", "spec".to_owned())];
-        record.dry_run = true;
-        metrics.reviews.answered(Entrance::Enforce, &record);
-        assert!(!text(&metrics).contains("jobshape_findings_total"));
-        record.dry_run = false;
-        metrics.reviews.answered(Entrance::Enforce, &record);
-        let line = "jobshape_findings_total{action=\"Enforce\",rule=\"image\",shape=\"worker\"} 1";
-        assert!(text(&metrics).contains(line));
-    }
-
-    #[test]
-    fn a_reload_forgets_the_shapes_before_it() {
-        let metrics = Metrics::new().unwrap();
-        let shape = |name: &str| ShapeInfo {
-            name: name.to_owned(),
-            digest: "3f9a".to_owned(),
-            namespaces: vec![],
-            rules: vec![],
-        };
-        metrics.reviews.set_shapes(&[shape("old"), shape("both")]);
-        metrics.reviews.set_shapes(&[shape("both")]);
-        let text = text(&metrics);
-        assert!(text.contains("jobshape_shapes 1") && !text.contains("\"old\""), "{text}");
-        assert!(text.contains("jobshape_shape_info{digest=\"3f9a\",shape=\"both\"} 1"), "{text}");
     }
 }

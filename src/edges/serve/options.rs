@@ -12,6 +12,7 @@ use humantime::parse_duration;
 use super::ServeError;
 use super::decision::Decide;
 use super::dev::{self, DevEntry};
+use super::journal::{JournalArgs, JournalOptions};
 use super::metrics::reviews::ShapeInfo;
 use super::operations::Condition;
 use super::shape_files::ShapeFiles;
@@ -61,6 +62,8 @@ pub struct ServeArgs {
     /// With --dev: the host at which the API server reaches this one [default: 127.0.0.1]
     #[arg(long, value_name = "HOST")]
     pub dev_host: Option<String>,
+    #[command(flatten)]
+    journal: JournalArgs,
 }
 
 impl ServeArgs {
@@ -98,7 +101,8 @@ impl ServeArgs {
             ..Limits::default()
         };
         let (listen, ops_listen) = (self.listen, self.ops_listen);
-        Ok(Options { tls, clients, listen, ops_listen, limits, ..Options::new(loaded) })
+        let journal = self.journal.options(self.dev)?;
+        Ok(Options { tls, clients, listen, ops_listen, limits, journal, ..Options::new(loaded) })
     }
 }
 
@@ -156,6 +160,8 @@ pub struct Options {
     pub ops_listen: SocketAddr,
     /// Sizes and times.
     pub limits: Limits,
+    /// What is kept of each request.
+    pub journal: JournalOptions,
     /// The decision; another one only in tests.
     pub decide: Decide,
 }
@@ -171,6 +177,7 @@ impl Options {
             listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8443)),
             ops_listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8080)),
             limits: Limits::default(),
+            journal: JournalOptions::default(),
             decide: review::answer,
         }
     }

@@ -20,11 +20,12 @@ use tokio::time::Instant;
 use super::body::{self, Failure, Trouble};
 use super::budget::Budget;
 use super::decision::Judge;
+use super::journal::Journal;
 use super::listener::registry::Standing;
 use super::metrics::Metrics;
 use super::metrics::traffic::{Held, Shed};
 use super::options::Limits;
-use super::{decision_log, uid};
+use super::uid;
 use crate::formats::review::{Answer, Entrance, undecided};
 
 /// The path of the entry whose failurePolicy is Fail.
@@ -40,13 +41,14 @@ pub struct Reviews {
     judge: Judge,
     limits: Limits,
     budget: Budget,
+    journal: Arc<Journal>,
 }
 
 /// The service of the webhook port.
-pub fn router(judge: Judge, limits: Limits) -> Router {
+pub fn router(judge: Judge, limits: Limits, journal: Arc<Journal>) -> Router {
     let held = judge.metrics.traffic.body_bytes.clone();
     let budget = Budget::new(limits.bodies_bytes, limits.first_bytes, held);
-    let reviews = Arc::new(Reviews { judge, limits, budget });
+    let reviews = Arc::new(Reviews { judge, limits, budget, journal });
     Router::new()
         .route(ENFORCE, post(enforce))
         .route(AUDIT, post(audit))
@@ -98,7 +100,10 @@ impl Reviews {
             standing.judging();
         }
         let answer = match received {
-            Ok(body) => self.judge.judge(entrance, body, deadline).await,
+            Ok(body) => {
+                self.journal.received(entrance, &body.bytes);
+                self.judge.judge(entrance, body, deadline).await
+            }
             Err(failure) => self.failed(entrance, &failure),
         };
         let answer = match answer {
@@ -108,8 +113,7 @@ impl Reviews {
                 return come_again();
             }
         };
-        self.judge.metrics.reviews.answered(entrance, &answer.record);
-        decision_log::write(entrance, &answer.record);
+        self.journal.answered(entrance, &answer.record);
         response(answer)
     }
 
