@@ -1,7 +1,7 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline mutants matrix apiserver lint tables reviews bench
+.PHONY: help demo test test-offline mutants matrix apiserver lint tables reviews bench bench-decide instructions
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::governed both_ways::life \
@@ -51,5 +51,11 @@ tables: ## write src/core/kubernetes/data/fields.tsv anew
 reviews: ## write tests/reviews anew
 	cargo test --test main -- --ignored --exact reviews::write_the_reviews
 
-bench: ## what a decision and a check cost, as tables (docs/benchmarks.md)
-	cargo bench --bench decide
+bench: bench-decide ## what it costs, as tables (docs/benchmarks.md)
+
+bench-decide: ## what a decision and a check cost; JSON=FILE keeps the rows for a plot
+	@cargo build --release --features measure --bin jobshape --bin decide
+	@cargo run --quiet --release --features measure --bin decide -- $(if $(JSON),--json $(JSON))
+
+instructions: ## instructions of a decision against benches/instructions.tsv; WRITE=1 writes it anew
+	@cargo run --quiet --release --features measure --bin decide -- --instructions $(if $(WRITE),--write)
