@@ -1,7 +1,8 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline mutants matrix faults apiserver lint tables reviews bench bench-quick
+.PHONY: help demo test test-offline mutants matrix faults apiserver lint tables reviews bench bench-decide bench-quick \
+	instructions
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::governed both_ways::life \
@@ -57,10 +58,16 @@ reviews: ## write tests/reviews anew
 
 # Some fifteen minutes, after the build. The machine should have nothing else to do.
 bench: apiserver ## what a decision, a check and serving cost: docs/benchmarks.md and a plot
-	mkdir -p target/bench
-	cargo build --release --features measure --bin decide
-	target/release/decide --json target/bench/decide.jsonl | tee target/bench/decide.md
+	@mkdir -p target/bench
+	@$(MAKE) --no-print-directory bench-decide JSON=target/bench/decide.jsonl | tee target/bench/decide.md
 	cargo bench --bench serving
 
 bench-quick: apiserver ## a few requests each, to see that the benchmarks still run
 	cargo test --bench serving
+
+bench-decide: ## what a decision and a check cost, printed; JSON=FILE keeps the rows for a plot
+	@cargo build --release --features measure --bin jobshape --bin decide
+	@cargo run --quiet --release --features measure --bin decide -- $(if $(JSON),--json $(JSON))
+
+instructions: ## instructions of a decision against benches/instructions.tsv; WRITE=1 writes it anew
+	@cargo run --quiet --release --features measure --bin decide -- --instructions $(if $(WRITE),--write)

@@ -102,6 +102,7 @@ fn answered(shape: &Shape, job: &Value) -> String {
         operation: Operation::Create,
         object: &Node::from_json(job),
         old: None,
+        pointers: true,
     });
     match verdict.kind {
         VerdictKind::Allow => ADMITTED.to_owned(),

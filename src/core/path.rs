@@ -25,7 +25,7 @@ pub enum Step<'a> {
 /// A place as people read it (`spec.template.spec.containers[worker].env[HOME].value`).
 #[must_use]
 pub fn render(steps: &[Step<'_>]) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(16 * steps.len());
     for step in steps {
         match step {
             Step::Key(key) if is_plain(key) => {
@@ -34,12 +34,8 @@ pub fn render(steps: &[Step<'_>]) -> String {
                 }
                 out.push_str(key);
             }
-            Step::Key(key) => {
-                let _ = write!(out, "[{}]", cut(key));
-            }
-            Step::Item { key: Some(key), .. } => {
-                let _ = write!(out, "[{}]", cut(key));
-            }
+            Step::Key(key) => push_in_brackets(key, &mut out),
+            Step::Item { key: Some(key), .. } => push_in_brackets(key, &mut out),
             Step::Item { key: None, index } => match index {
                 Some(index) => {
                     let _ = write!(out, "[{index}]");
@@ -51,10 +47,16 @@ pub fn render(steps: &[Step<'_>]) -> String {
     out
 }
 
+fn push_in_brackets(name: &str, out: &mut String) {
+    out.push('[');
+    push_cut(name, out);
+    out.push(']');
+}
+
 /// The place as an RFC 6901 pointer into `root`, as far as it exists there.
 #[must_use]
 pub fn pointer_in(steps: &[Step<'_>], root: &Node<'_>) -> String {
-    let mut out = String::new();
+    let mut out = String::with_capacity(16 * steps.len());
     let mut at = Some(root);
     for step in steps {
         at = at.and_then(|node| match step {
@@ -85,17 +87,23 @@ pub fn pointer_in(steps: &[Step<'_>], root: &Node<'_>) -> String {
 fn is_plain(key: &str) -> bool {
     key.len() <= MAX_KEY
         && key.starts_with(|c: char| c.is_ascii_alphabetic())
-        && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+        && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 /// A name from a Job, fit for a message: cut to 64 characters, control and other unprintable
 /// characters escaped.
 #[must_use]
 pub fn cut(name: &str) -> String {
+    let mut out = String::with_capacity(name.len().min(MAX_KEY));
+    push_cut(name, &mut out);
+    out
+}
+
+fn push_cut(name: &str, out: &mut String) {
     if name.len() <= MAX_KEY && name.bytes().all(|b| b.is_ascii_graphic() || b == b' ') {
-        return name.to_owned();
+        out.push_str(name);
+        return;
     }
-    let mut out = String::new();
     for (n, c) in name.chars().enumerate() {
         if n == MAX_KEY {
             out.push('…');
@@ -107,7 +115,6 @@ pub fn cut(name: &str) -> String {
             out.push(c);
         }
     }
-    out
 }
 
 /// Characters that change how a line looks without being seen: direction marks, zero-width

@@ -126,6 +126,16 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether this is a list or map without anything in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match &self.value {
+            Value::List(items) => items.is_empty(),
+            Value::Map(entries) => entries.is_empty(),
+            _ => false,
+        }
+    }
+
     /// The text of a string node.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {

@@ -13,7 +13,7 @@ use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
 use crate::core::tree::{Node, Value};
-use crate::formats::json::{Duplicates, Skip, read};
+use crate::formats::json::{Duplicates, Skip, check, read};
 use crate::formats::report::refusal;
 
 pub mod envelope;
@@ -82,10 +82,14 @@ pub struct Record {
 /// Answers one request.
 #[must_use]
 pub fn answer(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
-    if let Some((incoming, object)) = one_pass::read(body, |incoming| is_wanted(shapes, incoming))
-        && let Some(decided) = decide_at_once(shapes, &incoming, &object)
-    {
-        return answer_request(shapes, entrance, &incoming, decided);
+    if let Some((incoming, object)) = one_pass::read(body, |incoming| is_wanted(shapes, incoming)) {
+        let decided = match &object {
+            Some(object) => decide_at_once(shapes, &incoming, object),
+            None => Some(decide(shapes, &incoming)),
+        };
+        if let Some(decided) = decided {
+            return answer_request(shapes, entrance, &incoming, decided);
+        }
     }
     match Envelope::read(body) {
         Ok(Envelope { request }) => {
@@ -108,7 +112,7 @@ fn answer_request(
     decided: Result<Verdict, String>,
 ) -> Answer {
     match decided {
-        Ok(verdict) => answer_verdict(shapes, entrance, incoming, &verdict),
+        Ok(verdict) => answer_verdict(shapes, entrance, incoming, verdict),
         Err(message) => {
             let mut answer = undecided(entrance, Some(&incoming.uid), 500, &message);
             describe(&mut answer.record, incoming);
@@ -152,7 +156,9 @@ fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, String> {
         }
         return Ok(judge(shapes, incoming, operation, &Node::new(Value::Null)).0);
     }
-    let object = match read(raw.get(), Skip::Job, Duplicates::Keep) {
+    // Mostly it is here because it cannot be read, and what of it was once built is not built again.
+    let object = match check(raw.get()).and_then(|()| read(raw.get(), Skip::Job, Duplicates::Keep))
+    {
         Ok(object) => object,
         Err(_) if takes_away() => return Ok(Verdict::only_removes()),
         Err(mistake) => return Err(format!("the object cannot be read: {mistake}")),
@@ -217,6 +223,7 @@ fn judge(
         operation,
         object,
         old: Some(Old::new(&read_old)),
+        pointers: false,
     });
     let is_unreadable = incoming.old_object.is_some() && matches!(old.get(), Some(None));
     (verdict, if is_unreadable { Doubt::OldUnreadable } else { Doubt::No })
@@ -226,7 +233,7 @@ fn answer_verdict(
     shapes: &Shapes,
     entrance: Entrance,
     incoming: &Incoming<'_>,
-    verdict: &Verdict,
+    verdict: Verdict,
 ) -> Answer {
     let unnamed = verdict.kind == VerdictKind::Ungoverned
         && shapes.of_namespace(&incoming.namespace).is_none();
@@ -246,13 +253,13 @@ fn answer_verdict(
              namespace, or take the namespace out of the webhook configuration"
         )
     } else {
-        refusal::refusal(verdict, &incoming.kind.kind)
+        refusal::refusal(&verdict, &incoming.kind.kind)
     };
     let mut annotations = BTreeMap::from([("verdict", verdict.kind.word().to_owned())]);
     if let Some(shape) = &verdict.shape {
         annotations.insert("shape", format!("{} ({})", shape.name, shape.short_digest()));
     }
-    if let Some(text) = refusal::findings_of(verdict, Action::Audit) {
+    if let Some(text) = refusal::findings_of(&verdict, Action::Audit) {
         annotations.insert("audit-findings", text);
     }
     if verdict.findings.old > 0 {
@@ -269,7 +276,7 @@ fn answer_verdict(
             reason: Some("Forbidden"),
             message: &message,
         }),
-        warnings: refusal::warnings(verdict),
+        warnings: refusal::warnings(&verdict),
         audit_annotations: annotations,
     }
     .to_body();
@@ -281,15 +288,15 @@ fn answer_verdict(
         digest: verdict.shape.as_ref().map(|s| s.short_digest().to_owned()),
         findings: verdict.findings.count,
         old_findings: verdict.findings.old,
-        reason: verdict.reason.clone(),
+        reason: verdict.reason,
         ..Record::default()
     };
     if let Some(shape) = &verdict.shape {
         record.rules = verdict
             .findings
             .findings
-            .iter()
-            .map(|f| (shape.rule(f.rule).name.clone(), f.action.word(), f.path.clone()))
+            .into_iter()
+            .map(|f| (shape.rule(f.rule).name.clone(), f.action.word(), f.path))
             .collect();
     }
     describe(&mut record, incoming);

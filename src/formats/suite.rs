@@ -310,6 +310,7 @@ impl<'s> Ready<'s> {
             operation: built.operation(),
             object: &tree,
             old: Some(Old::new(&read_old)),
+            pointers: false,
         }))
     }
 

@@ -6,6 +6,8 @@ mod strings;
 mod variables;
 mod wanted;
 
+use std::borrow::Cow;
+
 use crate::core::kubernetes::defaults::Filled;
 use crate::core::shape::Shape;
 use crate::core::shape::compile::word;
@@ -18,9 +20,9 @@ use wanted::{entry, expected, named};
 #[derive(Debug, Default)]
 pub struct Said {
     /// What is wrong and what was expected, a sentence without a full stop.
-    pub message: String,
+    pub message: Cow<'static, str>,
     /// The fix, as an order.
-    pub help: Option<String>,
+    pub help: Option<Cow<'static, str>>,
     /// What the template has there, if that is one short thing.
     pub expected: Option<String>,
     /// Where in the Job's string the difference is: line and column, from 1.
@@ -28,11 +30,11 @@ pub struct Said {
 }
 
 impl Said {
-    fn new(message: impl Into<String>) -> Said {
+    fn new(message: impl Into<Cow<'static, str>>) -> Said {
         Said { message: message.into(), ..Said::default() }
     }
 
-    fn help(self, help: impl Into<String>) -> Said {
+    fn help(self, help: impl Into<Cow<'static, str>>) -> Said {
         Said { help: Some(help.into()), ..self }
     }
 }

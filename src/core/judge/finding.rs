@@ -1,5 +1,7 @@
 //! Findings: deviations attributed to rules.
 
+use std::borrow::Cow;
+
 use crate::core::shape::rule::{Action, RuleId};
 
 /// Most findings that are described; the true count is kept beside them.
@@ -17,13 +19,14 @@ pub struct Finding {
     /// The place, as people read it.
     pub path: String,
     /// The place as a JSON pointer into the Job: its nearest existing parent if it is missing.
+    /// Empty when the request wants none.
     pub pointer: String,
     /// What the template expects there, if that is one thing.
     pub expected: Option<String>,
     /// What is wrong, in a sentence without a full stop; never a value from the Job.
-    pub message: String,
+    pub message: Cow<'static, str>,
     /// The fix, as an order without a full stop; never a value from the Job either.
-    pub help: Option<String>,
+    pub help: Option<Cow<'static, str>>,
     /// Where in the Job's string the difference is: line and column, from 1.
     pub part: Option<(usize, usize)>,
     /// Whether the Job lacks what the template has: `pointer` then names where it belongs.

@@ -9,6 +9,12 @@ use crate::core::shape::job_rules::{GENERATED_LABELS, SELECTOR_LABEL, is_generat
 use crate::core::tree::{Entry, Node, Value};
 
 impl<'s: 'j, 'j> Walk<'s, 'j> {
+    /// Whether a struct is one of the few that have fields which are skipped.
+    pub(super) fn skips_fields(&self, id: NodeId) -> bool {
+        let generated = &self.shape.generated;
+        [Compiled::ROOT, generated.metadata, generated.pod_spec, generated.spec].contains(&id)
+    }
+
     /// Whether a field or key is not compared where it is, because the server alone writes it or
     /// because it is looked at elsewhere.
     pub(super) fn is_skipped(&self, id: NodeId, key: &str) -> bool {
@@ -126,8 +132,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         let own: &'j [Entry<'j>] = job.map(Node::entries).unwrap_or_default();
         let in_pod: &'j [Entry<'j>] = pod_labels.map(Node::entries).unwrap_or_default();
         let is_map = job.is_none_or(|j| matches!(j.value, Value::Map(_) | Value::Null));
-        let is_copy = is_map && (own.is_empty() || self.same_labels(own, in_pod));
-        if self.shape.generated.labels_copied && is_copy {
+        let is_copy = || is_map && (own.is_empty() || self.same_labels(own, in_pod));
+        if self.shape.generated.labels_copied && is_copy() {
             // The Pod labels are compared where they stand.
             return;
         }
@@ -135,18 +141,16 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         self.labels(id, job, found);
     }
 
+    /// Labels without the generated ones, sorted.
+    fn own_labels<'n>(&self, labels: &'n [Entry<'_>]) -> Vec<(&'n str, &'n str)> {
+        let own = labels.iter().filter(|e| !self.is_generated_label(e));
+        let mut own: Vec<_> = own.map(|e| (&*e.key, e.node.as_str().unwrap_or_default())).collect();
+        own.sort_unstable();
+        own
+    }
+
     fn same_labels(&self, own: &[Entry<'_>], in_pod: &[Entry<'_>]) -> bool {
-        let text = |e: &Entry<'_>| e.node.as_str().unwrap_or_default().to_owned();
-        let rest = |entries: &[Entry<'_>]| {
-            let mut rest: Vec<(String, String)> = entries
-                .iter()
-                .filter(|e| !self.is_generated_label(e))
-                .map(|e| (e.key.to_string(), text(e)))
-                .collect();
-            rest.sort();
-            rest
-        };
-        rest(own) == rest(in_pod)
+        self.own_labels(own) == self.own_labels(in_pod)
     }
 
     /// Compares labels without the generated ones.

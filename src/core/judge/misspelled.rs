@@ -12,9 +12,12 @@ const SHORTEST: usize = 3;
 
 /// Lets findings name each other that are probably one misspelled name.
 pub(super) fn name_each_other(findings: &mut [Finding]) {
-    let extra: Vec<usize> = (0..findings.len()).filter(|i| findings[*i].extra).take(MOST).collect();
     let mut missing: Vec<usize> = (0..findings.len()).filter(|i| findings[*i].missing).collect();
+    let extra: Vec<usize> = (0..findings.len()).filter(|i| findings[*i].extra).take(MOST).collect();
     for extra in extra {
+        if missing.is_empty() {
+            break;
+        }
         let Some((parent, name)) = split(&findings[extra].path) else { continue };
         let beside: Vec<(&str, usize)> = missing
             .iter()
@@ -26,10 +29,11 @@ pub(super) fn name_each_other(findings: &mut [Finding]) {
         let Some((_, index)) = beside.iter().find(|(name, _)| *name == meant) else { continue };
         let (index, name, meant) = (*index, name.to_owned(), meant.to_owned());
         findings[extra].message =
-            format!("not in the template: did you mean `{meant}`, which is missing?");
-        findings[extra].help = Some(format!("rename it to `{meant}`"));
-        findings[index].message.push_str(&format!("; is it what you called `{name}`?"));
-        findings[index].help = Some(format!("rename `{name}`"));
+            format!("not in the template: did you mean `{meant}`, which is missing?").into();
+        findings[extra].help = Some(format!("rename it to `{meant}`").into());
+        let message = findings[index].message.to_mut();
+        message.push_str(&format!("; is it what you called `{name}`?"));
+        findings[index].help = Some(format!("rename `{name}`").into());
         missing.retain(|i| *i != index);
     }
 }

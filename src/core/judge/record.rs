@@ -155,7 +155,11 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             action: self.action(rule, raised_by),
             raised_by,
             path: path::render(&self.path),
-            pointer: path::pointer_in(&self.path, self.job),
+            pointer: if self.pointers {
+                path::pointer_in(&self.path, self.job)
+            } else {
+                String::new()
+            },
             expected: said.expected,
             message: said.message,
             help: said.help,

@@ -5,6 +5,7 @@
 //! depend on a list of mutable fields, which differs by Kubernetes version: it is the whole Job.
 
 use crate::core::judge::finding::Findings;
+use crate::core::judge::verdict::Request;
 use crate::core::judge::walk::Walk;
 use crate::core::shape::Shape;
 use crate::core::tree::Node;
@@ -56,16 +57,17 @@ pub struct Update {
     pub start: Option<Start>,
 }
 
-/// Judges the update of `old` to `job`, whose findings as a new Job are `whole`; `difference` is
-/// where the two differ.
+/// Judges the update of `old` to the request's object, whose findings as a new Job are `whole`;
+/// `difference` is where the two differ.
 #[must_use]
 pub fn ratchet(
     shape: &Shape,
-    (old, job): (&Node<'_>, &Node<'_>),
+    request: &Request<'_>,
+    old: &Node<'_>,
     difference: Difference<'_>,
-    namespace: &str,
     whole: Findings,
 ) -> Update {
+    let (job, namespace) = (request.object, request.namespace);
     let start = start::of(old, job);
     if start.is_some() {
         return Update { findings: whole, start };
@@ -79,6 +81,7 @@ pub fn ratchet(
     }
     let before = Before::new(had, difference, job);
     let mut walk = Walk::new(shape, job, namespace);
+    walk.pointers = request.pointers;
     walk.compare_with(&before);
     walk.job();
     Update { findings: walk.finish(), start }

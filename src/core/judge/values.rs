@@ -26,6 +26,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
                 }
                 return;
             }
+            // Read the same way as the template's.
+            (Want::Quantity(_, text), Value::String(found)) if text == found => true,
             (Want::Quantity(want, _), _) => match quantity_of(node.kind, job) {
                 Some(found) => *want == found,
                 None => {

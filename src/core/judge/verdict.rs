@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::core::judge::finding::Findings;
-use crate::core::judge::judge_one;
 use crate::core::judge::update::{Difference, Old, Start, only_removes, ratchet};
+use crate::core::judge::walk::Walk;
 use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
 use crate::core::tree::Node;
@@ -30,6 +30,8 @@ pub struct Request<'j> {
     pub object: &'j Node<'j>,
     /// What an UPDATE replaces; without it the object is judged like a new one.
     pub old: Option<Old<'j>>,
+    /// Whether findings tell their places as JSON pointers too: what finds the line in a file.
+    pub pointers: bool,
 }
 
 /// What a request gets.
@@ -145,15 +147,14 @@ impl Shapes {
 
     /// The verdict on an update that would not pass as a new object without a finding.
     fn judge_update(&self, request: &Request<'_>, old: &Node<'_>, whole: Verdict) -> Verdict {
-        let (job, namespace) = (request.object, request.namespace);
-        let difference = Difference::of_jobs(old, job);
-        if only_removes(&difference, old, job) {
+        let difference = Difference::of_jobs(old, request.object);
+        if only_removes(&difference, old, request.object) {
             return Verdict::only_removes();
         }
         let Some(shape) = whole.shape.as_ref().filter(|_| whole.findings.count > 0) else {
             return whole;
         };
-        let update = ratchet(shape, (old, job), difference, namespace, whole.findings);
+        let update = ratchet(shape, request, old, difference, whole.findings);
         Verdict {
             kind: kind_by(&update.findings),
             findings: update.findings,
@@ -197,7 +198,10 @@ impl Shapes {
                     .to_owned();
             return found(VerdictKind::Deny, Findings::default(), Some(reason));
         }
-        let findings = judge_one(shape, request.object, request.namespace);
+        let mut walk = Walk::new(shape, request.object, request.namespace);
+        walk.pointers = request.pointers;
+        walk.job();
+        let findings = walk.finish();
         found(kind_by(&findings), findings, None)
     }
 }

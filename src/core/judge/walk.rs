@@ -60,6 +60,8 @@ pub struct Walk<'s, 'j> {
     pub(super) count: usize,
     pub(super) enforced: usize,
     pub(super) old: usize,
+    /// Whether findings tell their JSON pointers.
+    pub(super) pointers: bool,
     /// What becomes of it.
     pub(super) what_for: WhatFor<'j>,
 }
@@ -75,12 +77,14 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             job,
             identity: Identity::of(job),
             namespace,
-            path: vec![],
+            // Deeper than the deepest field of an ordinary Job.
+            path: Vec::with_capacity(16),
             bindings: Bindings::default(),
             findings: vec![],
             count: 0,
             enforced: 0,
             old: 0,
+            pointers: true,
             what_for: WhatFor::default(),
         }
     }
@@ -141,10 +145,11 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A struct: every field of the Job and every field of the template.
     pub(super) fn structure(&mut self, id: NodeId, job: &'j Node<'j>) {
         let node = self.tree.node(id);
+        let skips = self.skips_fields(id);
         let mut seen = Seen::default();
         let mut next = 0;
         for entry in job.entries() {
-            if self.is_skipped(id, &entry.key) {
+            if skips && self.is_skipped(id, &entry.key) {
                 continue;
             }
             self.path.push(Step::Key(&entry.key));
@@ -162,7 +167,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.pop();
         }
         for (index, (key, child)) in node.children.iter().enumerate() {
-            if !seen.contains(index) && !self.is_skipped(id, key) {
+            if !seen.contains(index) && !(skips && self.is_skipped(id, key)) {
                 self.path.push(Step::Key(key));
                 self.field(*child, None, job);
                 self.path.pop();
@@ -308,6 +313,9 @@ fn means_absent(field: Option<&Field>, job: &Node<'_>) -> bool {
 /// Where `key` stands among the children, looked for from `next` on: the API server keeps one
 /// order, so the first look is mostly right.
 pub(super) fn position(children: &[(String, NodeId)], key: &str, next: usize) -> Option<usize> {
+    if children.get(next).is_some_and(|(name, _)| name == key) {
+        return Some(next);
+    }
     let (before, from) = children.split_at(next.min(children.len()));
     from.iter()
         .position(|(name, _)| name == key)

@@ -17,7 +17,17 @@ pub(super) fn read(
     skip: Skip,
     duplicates: Duplicates,
 ) -> Result<Node<'_>, Mistake> {
-    let mut reader = Reader { part, skip, duplicates, nodes: 0, mistake: None };
+    read_with(Reader::new(part, skip, duplicates))
+}
+
+/// What [`read`] would say of a Job, [`Duplicates::Keep`], without the memory that the tree takes.
+pub(super) fn check(part: Part<'_>) -> Result<(), Mistake> {
+    let reader = Reader::new(part, Skip::Job, Duplicates::Keep);
+    read_with(Reader { keeps: false, ..reader }).map(|_| ())
+}
+
+fn read_with(mut reader: Reader<'_>) -> Result<Node<'_>, Mistake> {
+    let part = reader.part;
     let mut json = serde_json::Deserializer::from_str(part.text);
     let root = Seed { reader: &mut reader, place: Place::Root }.deserialize(&mut json);
     let error = match root.and_then(|root| json.end().map(|()| root)) {
@@ -43,10 +53,8 @@ impl<'a> DeserializeSeed<'a> for JobSeed {
     type Value = Option<Node<'a>>;
 
     fn deserialize<D: serde::Deserializer<'a>>(self, json: D) -> Result<Self::Value, D::Error> {
-        let (skip, duplicates) = (Skip::Job, Duplicates::Keep);
         // Only a key that may not stand twice asks where it stands in the text.
-        let mut reader =
-            Reader { part: Part::whole(""), skip, duplicates, nodes: 0, mistake: None };
+        let mut reader = Reader::new(Part::whole(""), Skip::Job, Duplicates::Keep);
         let node = Seed { reader: &mut reader, place: Place::Root }.deserialize(json)?;
         Ok(Some(node).filter(|node| node.value != Value::Null))
     }
@@ -57,8 +65,40 @@ struct Reader<'a> {
     skip: Skip,
     duplicates: Duplicates,
     nodes: usize,
+    /// Whether children are kept: a tree that nobody wants is only looked over.
+    keeps: bool,
     /// Our own mistake; serde's errors are made of text alone.
     mistake: Option<Mistake>,
+    entries: Pile<Entry<'a>>,
+    items: Pile<Node<'a>>,
+}
+
+/// The last children of all maps, or of all lists, that are being read: most have few, and so get
+/// a vector of their length at once instead of one that grows.
+struct Pile<T>(Vec<T>);
+
+/// From so many children on, a map or list gets a vector that grows: what is read would else be in
+/// memory twice.
+const FEW: usize = 32;
+
+impl<T> Pile<T> {
+    /// Adds a child to the map or list whose children begin at `start`, or are in `own` already.
+    fn add(&mut self, start: usize, own: &mut Vec<T>, child: T) {
+        self.0.push(child);
+        if self.0.len() - start == FEW {
+            own.extend(self.0.drain(start..));
+        }
+    }
+
+    /// All children of that map or list.
+    fn take(&mut self, start: usize, mut own: Vec<T>) -> Vec<T> {
+        let mut rest = self.0.split_off(start);
+        if own.is_empty() {
+            return rest;
+        }
+        own.append(&mut rest);
+        own
+    }
 }
 
 /// Where in the object a value stands, as far as skipping asks.
@@ -70,6 +110,13 @@ enum Place {
 }
 
 impl<'a> Reader<'a> {
+    fn new(part: Part<'a>, skip: Skip, duplicates: Duplicates) -> Self {
+        // As many as lie there at a time while an ordinary Job is read.
+        let entries = Pile(Vec::with_capacity(32));
+        let items = Pile(Vec::with_capacity(16));
+        Reader { part, skip, duplicates, nodes: 0, keeps: true, mistake: None, entries, items }
+    }
+
     fn fail<E: Error>(&mut self, mistake: Mistake) -> E {
         self.mistake = Some(mistake);
         E::custom("refused")
@@ -153,34 +200,28 @@ impl<'a> Visitor<'a> for Seed<'_, 'a> {
     }
 
     fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Value<'a>, A::Error> {
-        let mut items = Vec::new();
         let reader = self.reader;
+        let (start, mut own) = (reader.items.0.len(), Vec::new());
         while let Some(item) = list.next_element_seed(Seed { reader, place: Place::Deeper })? {
-            items.push(item);
+            if reader.keeps {
+                reader.items.add(start, &mut own, item);
+            }
         }
-        Ok(Value::List(items))
+        Ok(Value::List(reader.items.take(start, own)))
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Value<'a>, A::Error> {
-        let mut entries: Vec<Entry<'a>> = Vec::new();
-        let mut seen: HashSet<Cow<'a, str>> = HashSet::new();
         let reader = self.reader;
+        let (start, mut own) = (reader.entries.0.len(), Vec::new());
+        let mut seen = Keys::default();
         while let Some(key) = map.next_key_seed(Key)? {
             if reader.skips(self.place, &key) {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
             if reader.duplicates == Duplicates::Refuse {
-                let known = if entries.len() < refused::MANY_KEYS {
-                    entries.iter().any(|entry| entry.key == key)
-                } else {
-                    if seen.is_empty() {
-                        seen.extend(entries.iter().map(|entry| entry.key.clone()));
-                    }
-                    !seen.insert(key.clone())
-                };
-                if known && let Some(first) = entries.iter().find(|entry| entry.key == key) {
-                    let mistake = reader.duplicate(&key, &first.key);
+                if let Some(first) = seen.repeated(&own, &reader.entries.0[start..], &key) {
+                    let mistake = reader.duplicate(&key, first);
                     return Err(reader.fail(mistake));
                 }
             }
@@ -189,9 +230,34 @@ impl<'a> Visitor<'a> for Seed<'_, 'a> {
                 _ => Place::Deeper,
             };
             let node = map.next_value_seed(Seed { reader, place })?;
-            entries.push(Entry { key, key_at: NOWHERE, node });
+            if reader.keeps {
+                reader.entries.add(start, &mut own, Entry { key, key_at: NOWHERE, node });
+            }
         }
-        Ok(Value::Map(entries))
+        Ok(Value::Map(reader.entries.take(start, own)))
+    }
+}
+
+/// The keys of one map, once they are many.
+#[derive(Default)]
+struct Keys<'a>(Option<HashSet<Cow<'a, str>>>);
+
+impl<'a> Keys<'a> {
+    /// The key among these entries that `key` repeats.
+    fn repeated<'e>(
+        &mut self,
+        before: &'e [Entry<'a>],
+        last: &'e [Entry<'a>],
+        key: &Cow<'a, str>,
+    ) -> Option<&'e str> {
+        let mut entries = before.iter().chain(last);
+        if before.len() + last.len() >= refused::MANY_KEYS {
+            let all = entries.clone().map(|entry| entry.key.clone());
+            if self.0.get_or_insert_with(|| all.collect()).insert(key.clone()) {
+                return None;
+            }
+        }
+        entries.find(|entry| entry.key == *key).map(|entry| &*entry.key)
     }
 }
 

@@ -21,7 +21,15 @@ const MAX_WARNING: usize = 256;
 /// `RULE PATH: text`: one finding, on one line.
 #[must_use]
 pub fn finding_line(shape: &Shape, finding: &Finding) -> String {
-    format!("{} {}", shape.rule(finding.rule).name, place_and_message(shape, finding))
+    let mut line = String::new();
+    push_finding_line(shape, finding, &mut line);
+    line
+}
+
+fn push_finding_line(shape: &Shape, finding: &Finding, line: &mut String) {
+    line.push_str(&shape.rule(finding.rule).name);
+    line.push(' ');
+    push_place_and_message(shape, finding, line);
 }
 
 /// What to do about any finding, for somebody who never heard of shapes.
@@ -45,12 +53,21 @@ pub fn advice(shape: &Shape) -> String {
 /// `PATH: text`, for formats that show the rule in a way of their own.
 #[must_use]
 pub fn place_and_message(shape: &Shape, finding: &Finding) -> String {
-    let raised = match finding.raised_by {
-        Some(rule) => format!(" (raised by {})", shape.rule(rule).name),
-        None => String::new(),
-    };
+    let mut text = String::new();
+    push_place_and_message(shape, finding, &mut text);
+    text
+}
+
+fn push_place_and_message(shape: &Shape, finding: &Finding, text: &mut String) {
     let path = if finding.path.is_empty() { "(the whole object)" } else { &finding.path };
-    format!("{path}: {}{raised}", finding.message)
+    for part in [path, ": ", &finding.message] {
+        text.push_str(part);
+    }
+    if let Some(rule) = finding.raised_by {
+        for part in [" (raised by ", &shape.rule(rule).name, ")"] {
+            text.push_str(part);
+        }
+    }
 }
 
 /// The whole refusal. `kind` is `Job` or `CronJob`.
@@ -76,8 +93,12 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
     let shown = enforced.iter().take(MAX_LINES).map(|f| f.rule);
     let last = notes(verdict).into_iter().chain([advice(shape)]);
     let last: String = last.map(|line| format!("\n{line}")).collect();
-    let findings = enforced.iter().map(|f| format!("- {}", finding_line(shape, f)));
-    let mut text = lines(head, count, findings, last.len());
+    let mut text = String::with_capacity(MAX_TEXT);
+    text.push_str(&head);
+    push_lines(&mut text, &enforced, count, last.len(), |finding, text| {
+        text.push_str("- ");
+        push_finding_line(shape, finding, text);
+    });
     for line in explanations(shape, shown) {
         if text.len() + line.len() + last.len() >= MAX_TEXT {
             break;
@@ -135,10 +156,12 @@ pub fn findings_of(verdict: &Verdict, action: Action) -> Option<String> {
     let shape = verdict.shape.as_ref()?;
     let of_action: Vec<&Finding> =
         verdict.findings.findings.iter().filter(|f| f.action == action).collect();
-    let count = of_action.len();
-    let mut of_action = of_action.into_iter().map(|f| finding_line(shape, f));
-    let first = of_action.next()?;
-    Some(lines(first, count - 1, of_action, 0))
+    let (first, others) = of_action.split_first()?;
+    let mut text = finding_line(shape, first);
+    push_lines(&mut text, others, others.len(), 0, |finding, text| {
+        push_finding_line(shape, finding, text);
+    });
+    Some(text)
 }
 
 /// The warnings of the findings that warn: single lines, each once.
@@ -170,24 +193,30 @@ pub fn warnings(verdict: &Verdict) -> Vec<String> {
     warnings
 }
 
-/// `head` and at most [`MAX_LINES`] lines within [`MAX_TEXT`] bytes less those that are `taken`, then
-/// how many more there are.
-fn lines(head: String, count: usize, lines: impl Iterator<Item = String>, taken: usize) -> String {
-    let mut text = head;
+/// Adds at most [`MAX_LINES`] lines within [`MAX_TEXT`] bytes less those that are `taken`, then how
+/// many more there are.
+fn push_lines(
+    text: &mut String,
+    findings: &[&Finding],
+    count: usize,
+    taken: usize,
+    push_line: impl Fn(&Finding, &mut String),
+) {
     let mut shown = 0;
-    for line in lines.take(MAX_LINES) {
+    for finding in findings.iter().take(MAX_LINES) {
+        let before = text.len();
+        text.push('\n');
+        push_line(finding, text);
         // Room for the last line is kept.
-        if text.len() + line.len() > MAX_TEXT - taken - LAST_LINE {
+        if text.len() > MAX_TEXT - taken - LAST_LINE + 1 {
+            text.truncate(before);
             break;
         }
-        text.push('\n');
-        text.push_str(&line);
         shown += 1;
     }
     if shown < count {
         text.push_str(&format!("\nand {} more", count - shown));
     }
-    text
 }
 
 #[cfg(test)]

@@ -185,7 +185,12 @@ impl Response<'_> {
     #[must_use]
     pub fn to_body(&self) -> Vec<u8> {
         let review = Answered { api_version: API_VERSION, kind: "AdmissionReview", response: self };
+        let message = self.status.as_ref().map_or(0, |status| status.message.len());
+        let mut body = Vec::with_capacity(512 + message);
         // Strings and numbers always become JSON.
-        serde_json::to_vec(&review).unwrap_or_default()
+        match serde_json::to_writer(&mut body, &review) {
+            Ok(()) => body,
+            Err(_) => Vec::new(),
+        }
     }
 }

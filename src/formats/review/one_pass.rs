@@ -1,8 +1,9 @@
 //! The ordinary request read in one pass: its object becomes the tree while the envelope is read.
 //!
 //! The API server writes kind, namespace and operation before the object, so whether anybody wants
-//! the object is known when it comes. Whatever is not ordinary (another order, broken JSON, an
-//! object too large) is nothing here: the envelope is then read again, slowly and with its reason.
+//! the object is known when it comes; one that nobody wants stays raw. Whatever is not ordinary
+//! (broken JSON, an object too large) is nothing here: the envelope is then read again, slowly and
+//! with its reason.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,13 +15,23 @@ use crate::core::tree::Node;
 use crate::formats::json::job_seed;
 use crate::formats::review::envelope::{API_VERSION, Incoming};
 
-/// A request and its object as a tree, if `wants` says so of the fields that stand before it;
-/// nothing when the body is not as the API server writes it.
+/// A request, and its object as a tree if `wants` says so of the fields that stand before it, raw
+/// otherwise; nothing when the body is not as the API server writes it.
 pub fn read<'a>(
     body: &'a [u8],
     wants: impl Fn(&Incoming<'a>) -> bool,
-) -> Option<(Incoming<'a>, Node<'a>)> {
-    let mut json = serde_json::Deserializer::from_slice(body);
+) -> Option<(Incoming<'a>, Option<Node<'a>>)> {
+    // Looked at once as a whole, the strings need not be looked at one by one.
+    match std::str::from_utf8(body) {
+        Ok(text) => read_json(serde_json::Deserializer::from_str(text), wants),
+        Err(_) => read_json(serde_json::Deserializer::from_slice(body), wants),
+    }
+}
+
+fn read_json<'a>(
+    mut json: serde_json::Deserializer<impl serde_json::de::Read<'a>>,
+    wants: impl Fn(&Incoming<'a>) -> bool,
+) -> Option<(Incoming<'a>, Option<Node<'a>>)> {
     let found = json.deserialize_map(Outer { wants }).ok()?;
     json.end().ok()?;
     found
@@ -61,7 +72,7 @@ struct Outer<W> {
 }
 
 impl<'a, W: Fn(&Incoming<'a>) -> bool> Visitor<'a> for Outer<W> {
-    type Value = Option<(Incoming<'a>, Node<'a>)>;
+    type Value = Option<(Incoming<'a>, Option<Node<'a>>)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an AdmissionReview")
@@ -95,7 +106,7 @@ struct Request<'w, W> {
 }
 
 impl<'a, W: Fn(&Incoming<'a>) -> bool> DeserializeSeed<'a> for Request<'_, W> {
-    type Value = Option<(Incoming<'a>, Node<'a>)>;
+    type Value = Option<(Incoming<'a>, Option<Node<'a>>)>;
 
     fn deserialize<D: Deserializer<'a>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_map(self)
@@ -103,7 +114,7 @@ impl<'a, W: Fn(&Incoming<'a>) -> bool> DeserializeSeed<'a> for Request<'_, W> {
 }
 
 impl<'a, W: Fn(&Incoming<'a>) -> bool> Visitor<'a> for Request<'_, W> {
-    type Value = Option<(Incoming<'a>, Node<'a>)>;
+    type Value = Option<(Incoming<'a>, Option<Node<'a>>)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the request of an AdmissionReview")
@@ -125,14 +136,15 @@ impl<'a, W: Fn(&Incoming<'a>) -> bool> Visitor<'a> for Request<'_, W> {
                 Field::Object if (self.wants)(&incoming) => {
                     object = map.next_value_seed(job_seed())?
                 }
+                Field::Object => incoming.object = map.next_value()?,
                 // Raw: most updates conform, and nobody looks at what they replace.
                 Field::OldObject => incoming.old_object = map.next_value()?,
-                Field::Object | Field::Other => {
+                Field::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(object.filter(|_| !incoming.uid.is_empty()).map(|object| (incoming, object)))
+        Ok((!incoming.uid.is_empty()).then_some((incoming, object)))
     }
 }
 

@@ -44,7 +44,7 @@ impl Outcome {
         Outcome {
             verdict: verdict.kind,
             rules: verdict.shape.as_ref().map(|s| rules_of(s, findings)).unwrap_or_default(),
-            findings: findings.iter().map(|f| (f.path.clone(), f.message.clone())).collect(),
+            findings: findings.iter().map(|f| (f.path.clone(), f.message.to_string())).collect(),
             reason: verdict.reason.clone(),
         }
     }

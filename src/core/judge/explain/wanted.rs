@@ -143,15 +143,16 @@ pub(super) fn needs_quotes(text: &str) -> bool {
 /// The names of a list's or map's entries: `` `a`, `b` and `c` ``, if these are few.
 pub(super) fn names(shape: &Shape, id: NodeId) -> Option<String> {
     let node = shape.tree.node(id);
-    let names: Vec<&str> = written(shape, &node.children)
-        .chain(written(shape, &node.items))
-        .map(|(name, _)| name.as_str())
-        .collect();
-    let length: usize = names.iter().map(|name| name.len() + 4).sum();
-    let (last, most) = names.split_last()?;
-    if length > NAMES {
-        return None;
+    let mut names: Vec<&str> = vec![];
+    let mut length = 0;
+    for (name, _) in written(shape, &node.children).chain(written(shape, &node.items)) {
+        length += name.len() + 4;
+        if length > NAMES {
+            return None;
+        }
+        names.push(name);
     }
+    let (last, most) = names.split_last()?;
     if most.is_empty() {
         return Some(format!("`{last}`"));
     }

@@ -2,13 +2,15 @@
 
 use serde_json::json;
 
+use crate::core::judge::Finding;
 use crate::core::shape::Shape;
 use crate::core::testing::{Job, job, judge, shape};
 
 /// Message and fix of each finding.
 fn said(shape: &Shape, job: &Job) -> Vec<(String, String)> {
     let findings = judge(shape, job).findings;
-    findings.into_iter().map(|f| (f.message, f.help.unwrap_or_default())).collect()
+    let said = |f: Finding| (f.message.into_owned(), f.help.unwrap_or_default().into_owned());
+    findings.into_iter().map(said).collect()
 }
 
 #[track_caller]

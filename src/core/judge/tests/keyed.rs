@@ -164,7 +164,7 @@ fn a_key_of_a_map_that_stands_twice_is_a_deviation() {
         let text = text.replace(from, to);
         let node = read(&text, Skip::Job, Duplicates::Keep).unwrap();
         let findings = crate::core::judge::judge_one(&shape, &node, "ns");
-        let said = findings.findings.iter().map(|f| (f.path.clone(), f.message.clone()));
+        let said = findings.findings.iter().map(|f| (f.path.clone(), f.message.to_string()));
         said.collect::<Vec<_>>()
     };
     assert_eq!(find("", ""), []);

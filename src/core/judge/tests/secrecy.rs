@@ -69,8 +69,8 @@ fn said(shape: &Shape, job: &Job) -> Vec<String> {
         .findings
         .into_iter()
         .map(|f| {
-            let more = [f.expected, f.help].into_iter().flatten().collect::<Vec<_>>().join(" ");
-            format!("{} {} {more}", f.message, f.path)
+            let expected = f.expected.unwrap_or_default();
+            format!("{} {} {expected} {}", f.message, f.path, f.help.unwrap_or_default())
         })
         .collect()
 }

@@ -22,6 +22,7 @@ pub fn verdict(shape: &Shape, old: &Job, new: &Job) -> Verdict {
         operation: Operation::Update,
         object: &after,
         old: Some(Old::new(&read)),
+        pointers: false,
     })
 }
 
@@ -306,6 +307,7 @@ fn without_an_old_object_an_update_is_a_new_job() {
             operation: Operation::Update,
             object: &after,
             old,
+            pointers: false,
         });
         assert_eq!((verdict.kind, verdict.findings.count), (VerdictKind::Deny, 4));
     }
@@ -317,6 +319,7 @@ fn without_an_old_object_an_update_is_a_new_job() {
         operation: Operation::Create,
         object: &after,
         old: Some(Old::new(&read)),
+        pointers: false,
     });
     assert_eq!(verdict.kind, VerdictKind::Deny);
 }
@@ -428,6 +431,7 @@ mod removal {
                 operation: Operation::Update,
                 object: &freed,
                 old: Some(Old::new(&read)),
+                pointers: false,
             });
             assert_eq!(verdict.kind, VerdictKind::Allow, "{namespace}");
         }

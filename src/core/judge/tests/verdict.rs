@@ -21,7 +21,14 @@ fn verdict(
     operation: Operation,
 ) -> Verdict {
     let object = Node::from_json(&job.0);
-    shapes.judge(&Request { kind, namespace, operation, object: &object, old: None })
+    shapes.judge(&Request {
+        kind,
+        namespace,
+        operation,
+        object: &object,
+        old: None,
+        pointers: false,
+    })
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub enum Difference<'a> {
     /// Some of what it holds.
     Inside {
         /// The places that differ.
-        places: HashMap<Place<'a>, Difference<'a>>,
+        places: Places<'a>,
         /// The entries that both have stand in another order, in a list where that counts: an entry
         /// is worth something else at another place.
         order: bool,
@@ -84,16 +84,22 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
         (Value::Map(before), Value::Map(after)) => {
             // A field that is null is none, and so is an empty list or map; in a map with free keys
             // the server stores something.
-            let stands = |entry: &&Entry<'_>| match (kind, api.field(kind, &entry.key)) {
-                (Kind::Map(_), _) => true,
-                (_, Some(Field { kind: of @ (Kind::List(_) | Kind::Map(_)), .. })) => {
-                    !is_zero(api, *of, &entry.node)
+            let stands = |entry: &&Entry<'_>| match (&entry.node.value, kind) {
+                (_, Kind::Map(_)) => true,
+                (Value::Null, _) => false,
+                (Value::List(_) | Value::Map(_), _) if entry.node.is_empty() => {
+                    match api.field(kind, &entry.key) {
+                        Some(Field { kind: of @ (Kind::List(_) | Kind::Map(_)), .. }) => {
+                            !is_zero(api, *of, &entry.node)
+                        }
+                        _ => true,
+                    }
                 }
-                _ => entry.node.value != Value::Null,
+                _ => true,
             };
-            let by_key = |entries: &'a [Entry<'a>]| {
+            let placed = |entries: &'a [Entry<'a>]| {
                 let all = entries.iter().filter(stands);
-                grouped(all.map(|e| (Place::Key(Cow::Borrowed(&*e.key)), &e.node)))
+                all.map(|e| (Place::Key(Cow::Borrowed(&*e.key)), &e.node)).collect()
             };
             let of_key = |place: &Place<'_>| match (place, kind) {
                 (Place::Key(key), Kind::Struct(_)) => {
@@ -102,7 +108,7 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
                 (_, Kind::Map(map)) => api.list(map).item,
                 _ => Kind::Unknown,
             };
-            inside(api, of_key, by_key(before), by_key(after), false)
+            inside(api, of_key, placed(before), placed(after), || false)
         }
         (Value::List(before), Value::List(after)) => {
             let list = match kind {
@@ -114,20 +120,14 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
                 let key = keyed.and_then(|list| item_key(api, list, item));
                 (key.map_or(Place::Index(index), Place::Item), item)
             };
-            let placed = |items: &'a [Node<'a>]| items.iter().enumerate().map(place);
+            let placed = |items: &'a [Node<'a>]| items.iter().enumerate().map(place).collect();
             let item = list.map_or(Kind::Unknown, |list| list.item);
-            let (groups, others) = (grouped(placed(before)), grouped(placed(after)));
-            let counts = keyed.is_some_and(|list| {
-                list.ordered || list.ordered_by_expansion && (refer(before) || refer(after))
-            });
-            let order = counts && {
-                let kept = placed(before).map(|(place, _)| place);
-                let now = placed(after).map(|(place, _)| place);
-                !kept
-                    .filter(|place| others.contains_key(place))
-                    .eq(now.filter(|place| groups.contains_key(place)))
+            let order_counts = || {
+                keyed.is_some_and(|list| {
+                    list.ordered || list.ordered_by_expansion && (refer(before) || refer(after))
+                })
             };
-            inside(api, |_| item, groups, others, order)
+            inside(api, |_| item, placed(before), placed(after), order_counts)
         }
         _ if old.value == new.value => Difference::None,
         _ => match (kind, quantity_of(kind, old), quantity_of(kind, new)) {
@@ -139,33 +139,79 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
     }
 }
 
-type Grouped<'a> = HashMap<Place<'a>, Vec<&'a Node<'a>>>;
-
-/// What stands at each place.
-fn grouped<'a>(all: impl Iterator<Item = (Place<'a>, &'a Node<'a>)>) -> Grouped<'a> {
-    let mut groups: Grouped<'a> = HashMap::new();
-    for (place, node) in all {
-        groups.entry(place).or_default().push(node);
-    }
-    groups
-}
+/// What stands in a map or list, in its order.
+type Placed<'a> = Vec<(Place<'a>, &'a Node<'a>)>;
 
 fn inside<'a>(
     api: &'static Api,
     kind_of: impl Fn(&Place<'_>) -> Kind,
-    before: Grouped<'a>,
-    mut after: Grouped<'a>,
-    order: bool,
+    before: Placed<'a>,
+    after: Placed<'a>,
+    order_counts: impl FnOnce() -> bool,
 ) -> Difference<'a> {
+    let between = |place: &Place<'_>, old: &'a Node<'a>, new: &'a Node<'a>| {
+        // Most values are what they were, and their kind does not matter.
+        if is_same_scalar(old, new) { Difference::None } else { of(api, kind_of(place), old, new) }
+    };
+    let (places, order) = if are_in_step(&before, &after) {
+        let pairs = before.into_iter().zip(after);
+        let places = pairs.map(|((place, old), (_, new))| {
+            let difference = between(&place, old, new);
+            (place, difference)
+        });
+        (places.filter(|(_, difference)| *difference != Difference::None).collect(), false)
+    } else {
+        out_of_step(between, before, after, order_counts)
+    };
+    if places.is_empty() && !order {
+        return Difference::None;
+    }
+    Difference::Inside { places, order }
+}
+
+/// Most entries that are all compared with each other.
+const FEW: usize = 32;
+
+/// Whether both have the same places in the same order, each once, as almost all updates leave them.
+fn are_in_step(before: &Placed<'_>, after: &Placed<'_>) -> bool {
+    before.len() == after.len()
+        && before.len() <= FEW
+        && before.iter().zip(after).all(|((old, _), (new, _))| old == new)
+        && before
+            .iter()
+            .enumerate()
+            .all(|(n, (place, _))| before[..n].iter().all(|(p, _)| p != place))
+}
+
+fn is_same_scalar(old: &Node<'_>, new: &Node<'_>) -> bool {
+    !matches!(old.value, Value::List(_) | Value::Map(_)) && old.value == new.value
+}
+
+type Places<'a> = HashMap<Place<'a>, Difference<'a>>;
+
+/// The places that differ, and whether those that both have are in another order where that counts.
+fn out_of_step<'a>(
+    between: impl Fn(&Place<'_>, &'a Node<'a>, &'a Node<'a>) -> Difference<'a>,
+    before: Placed<'a>,
+    after: Placed<'a>,
+    order_counts: impl FnOnce() -> bool,
+) -> (Places<'a>, bool) {
+    let (groups, mut others) = (grouped(&before), grouped(&after));
+    let order = order_counts() && {
+        let kept = before.iter().map(|(place, _)| place).filter(|place| others.contains_key(place));
+        let now = after.iter().map(|(place, _)| place).filter(|place| groups.contains_key(place));
+        !kept.eq(now)
+    };
     let mut places = HashMap::new();
-    for (place, before) in before {
-        let difference = match (&before[..], after.remove(&place).as_deref()) {
-            ([before], Some([after])) => of(api, kind_of(&place), before, after),
+    for (place, before) in groups {
+        let difference = match (&before[..], others.remove(&place).as_deref()) {
+            ([before], Some([after])) => between(&place, before, after),
             // Entries of one key are one value: which of them counts depends on the others.
             (before, Some(after)) if before.len() == after.len() => {
-                let kind = kind_of(&place);
-                let same =
-                    before.iter().zip(after).all(|(b, a)| of(api, kind, b, a) == Difference::None);
+                let same = before
+                    .iter()
+                    .zip(after)
+                    .all(|(b, a)| between(&place, b, a) == Difference::None);
                 if same { Difference::None } else { Difference::Whole }
             }
             _ => Difference::Whole,
@@ -174,9 +220,62 @@ fn inside<'a>(
             places.insert(place, difference);
         }
     }
-    places.extend(after.into_keys().map(|place| (place, Difference::Whole)));
-    if places.is_empty() && !order {
-        return Difference::None;
+    places.extend(others.into_keys().map(|place| (place, Difference::Whole)));
+    (places, order)
+}
+
+/// What stands at each place.
+fn grouped<'a>(all: &Placed<'a>) -> HashMap<Place<'a>, Vec<&'a Node<'a>>> {
+    let mut groups: HashMap<Place<'a>, Vec<&'a Node<'a>>> = HashMap::new();
+    for (place, node) in all {
+        groups.entry(place.clone()).or_default().push(node);
     }
-    Difference::Inside { places, order }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value as Json, json};
+
+    /// The same with the keys of every map the other way round, so that nothing is in step.
+    fn backwards(node: &Node<'static>) -> Node<'static> {
+        Node::new(match &node.value {
+            Value::Map(entries) => Value::Map(
+                entries
+                    .iter()
+                    .rev()
+                    .map(|e| Entry { node: backwards(&e.node), ..e.clone() })
+                    .collect(),
+            ),
+            Value::List(items) => Value::List(items.iter().map(backwards).collect()),
+            other => other.clone(),
+        })
+    }
+
+    #[test]
+    fn the_order_of_keys_makes_no_difference() {
+        let job = |env: Json, more: Json| {
+            let pod = json!({"containers": [{"name": "c", "env": env, "resources": more}]});
+            let spec = json!({"suspend": false, "template": {"spec": pod}});
+            Node::from_json(&json!({"metadata": {"name": "x", "labels": {}}, "spec": spec}))
+        };
+        let env = |names: &[&str]| -> Json {
+            names.iter().map(|n| json!({"name": n, "value": format!("$({n})")})).collect()
+        };
+        let all = [
+            job(env(&["A", "B"]), json!({"limits": {"cpu": "1", "memory": "1Gi"}})),
+            job(env(&["B", "A"]), json!({"limits": {"cpu": "1000m", "memory": "1Gi"}})),
+            job(env(&["A", "A"]), json!({"limits": {"cpu": "2", "memory": null}})),
+            job(env(&["A", "B", "C"]), Json::Null),
+            job(env(&[]), json!({})),
+        ];
+        for old in &all {
+            for new in &all {
+                let (turned, straight) = (backwards(old), Difference::of_jobs(old, new));
+                assert_eq!(Difference::of_jobs(&turned, new), straight, "{old:?}\n{new:?}");
+                assert_eq!(straight == Difference::None, old == new);
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::core::kubernetes::api::Api;
 use crate::core::kubernetes::stored::with_defaults;
-use crate::core::tree::{Node, Value};
+use crate::core::tree::{Entry, Node, Value};
 
 /// What lets Pods start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +33,9 @@ const RAISED: [&str; 5] =
 /// What in the update of `old` to `new` lets Pods start, if anything does.
 #[must_use]
 pub fn of(old: &Node<'_>, new: &Node<'_>) -> Option<Start> {
+    if are_untouched(old, new) {
+        return None;
+    }
     let (old, new) = (Spec::of(old), Spec::of(new));
     if old.get("suspend").is_some_and(|node| node.value != Value::Bool(false))
         && new.get("suspend").is_none_or(|node| node.value != Value::Bool(true))
@@ -40,6 +43,33 @@ pub fn of(old: &Node<'_>, new: &Node<'_>) -> Option<Start> {
         return Some(Start::Resumed);
     }
     RAISED.into_iter().find(|field| is_raised(old.get(field), new.get(field))).map(Start::Raised)
+}
+
+/// Whether whatever could let Pods start stands there as it did, as in most updates.
+fn are_untouched(old: &Node<'_>, new: &Node<'_>) -> bool {
+    let mut before = looked_at(old);
+    let mut after = looked_at(new);
+    loop {
+        match (before.next(), after.next()) {
+            (None, None) => return true,
+            (Some(old), Some(new)) if old.key == new.key && old.node.value == new.node.value => {
+                // Neither suspended nor not: what the server makes of it is for others to say.
+                if old.key == "suspend" && old.node.as_bool().is_none() {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// The fields of the spec that could, and those that their defaults depend on.
+fn looked_at<'n>(job: &'n Node<'_>) -> impl Iterator<Item = &'n Entry<'n>> {
+    let spec = job.get("spec").map(Node::entries).unwrap_or_default();
+    spec.iter().filter(|entry| {
+        let key = &*entry.key;
+        key == "suspend" || key == "backoffLimitPerIndex" || RAISED.contains(&key)
+    })
 }
 
 /// Whether a number grows, or goes: none of them is a limit when it is absent. What is no number

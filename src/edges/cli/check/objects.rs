@@ -164,6 +164,7 @@ impl Judging<'_> {
             operation,
             object: job,
             old: Some(Old::new(&read_old)),
+            pointers: true,
         });
         if self.shapes.of_namespace(&judged.namespace).is_none()
             && let Some(reason) = &mut judged.verdict.reason
