@@ -1,6 +1,6 @@
 //! More than there is room for: connections, bodies, decisions.
 
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::{ENFORCE, Reply, Talk, UID, head, options, review, soon, start, until};
@@ -20,10 +20,12 @@ fn assert_shed(reply: &Reply) {
 }
 
 /// Keeps decisions until the test lets go.
-static HELD: Mutex<()> = Mutex::new(());
+static HELD: AtomicBool = AtomicBool::new(false);
 
 fn held(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
-    drop(HELD.lock());
+    while HELD.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     super::admit(shapes, entrance, body)
 }
 
@@ -83,7 +85,7 @@ async fn who_is_judged_stays_and_others_are_told_to_come_again() {
     options.limits.shed_connections = 1;
     options.limits.header = Duration::from_secs(60);
     let server = start(options);
-    let lock = HELD.lock().unwrap();
+    HELD.store(true, Ordering::SeqCst);
     let mut busy = server.connect().await;
     busy.post(ENFORCE, review(0).as_bytes()).await;
     server.until_metric("jobshape_requests_in_flight", 1.0).await;
@@ -95,7 +97,7 @@ async fn who_is_judged_stays_and_others_are_told_to_come_again() {
     assert_shed(&reply);
     assert!(reply.head.contains("connection: close"), "{}", reply.head);
     shed.closed().await;
-    drop(lock);
+    HELD.store(false, Ordering::SeqCst);
     assert_eq!(busy.reply().await.response()["uid"], UID);
     assert_eq!(server.metric("jobshape_shed_total{reason=\"connections\"}").await, Some(1.0));
     assert_eq!(server.metric("jobshape_connections_dropped_total").await, Some(1.0));
