@@ -15,9 +15,13 @@ use serde_json::json;
 /// Keeps a decision until the test lets go.
 static HELD: AtomicBool = AtomicBool::new(false);
 
+/// Whether there is one.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
 fn held(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
     // Only what the test itself sends: a large Job of nobody's namespace.
     while body.len() > 64 * 1024 && HELD.load(Ordering::SeqCst) {
+        BEGUN.store(true, Ordering::SeqCst);
         std::thread::sleep(Duration::from_millis(5));
     }
     answer(shapes, entrance, body)
@@ -52,7 +56,7 @@ async fn the_api_server_comes_again_and_the_job_is_created() {
     HELD.store(true, Ordering::SeqCst);
     let mut busy = webhook.connect_as_host(cluster.webhook_host()).await;
     busy.post("/validate/enforce?timeout=30s", super::review(100 << 10).as_bytes()).await;
-    webhook.until_metric("jobshape_requests_in_flight", 1.0).await;
+    super::until(async || BEGUN.load(Ordering::SeqCst)).await;
     let before = webhook.metric(shed).await.unwrap();
     let namespace_name = namespace.name.clone();
     let creating =
