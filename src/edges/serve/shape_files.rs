@@ -82,12 +82,14 @@ impl ShapeFiles {
         loop {
             let quiet = before.is_older_than(SETTLE) || since.elapsed() >= SETTLE;
             if quiet || begin.elapsed() >= RESTLESS {
+                let attempted = Instant::now();
                 let Attempt { result, files } = self.attempt().await;
-                // Now it is known which templates belong to them; what was not in the stamp before
-                // makes the two differ, and all is read once more.
+                // Now it is known which templates belong to them. Those that were not known before
+                // must be older than the attempt, or all is read once more.
                 self.more = files.into_iter().map(PathBuf::from).collect();
                 let after = self.now().await;
-                if after == before {
+                let age = attempted.elapsed() + SETTLE;
+                if after == before || (after.has_all_of(&before) && after.is_older_than(age)) {
                     self.stamp = after;
                     self.mistakes = result.as_ref().err().cloned();
                     return result;

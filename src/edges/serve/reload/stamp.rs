@@ -50,6 +50,11 @@ impl Stamp {
         stamp
     }
 
+    /// Whether all files of another stamp are in this one and the same.
+    pub fn has_all_of(&self, other: &Self) -> bool {
+        other.files.iter().all(|(path, mark)| self.files.get(path) == Some(mark))
+    }
+
     /// Whether nothing has been written for so long, by the clock of the file system.
     pub fn is_older_than(&self, age: Duration) -> bool {
         let Some(newest) = self.newest else { return false };
