@@ -95,9 +95,7 @@ impl Policy<'_> {
                 ));
             }
             (_, Value::String(text)) => self.say(format!("{at} == {}", quoted(text))),
-            (_, Value::Bool(true)) => self.say(at.to_owned()),
-            (_, Value::Bool(false)) => self.say(format!("!{at}")),
-            (_, Value::Number(number)) => self.say(format!("{at} == {number}")),
+            (_, Value::Bool(_) | Value::Number(_)) => self.say(format!("{at} == {value}")),
             // An empty object, such as an emptyDir without fields.
             (_, _) => self.say(format!("has({at})")),
         }

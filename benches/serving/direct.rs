@@ -12,7 +12,7 @@ use crate::Effort;
 use crate::apiserver::Failure;
 use crate::load::{Burst, Clients, Request, quantile};
 use crate::outside::reviews::{allowed, review};
-use crate::process::{Arms, cpu};
+use crate::process::{Arms, Certificate, cpu};
 use crate::report::{Median, Report};
 
 const UID: &str = "0d9a8e6c-1c6f-4f7e-9a53-6a0f4e1f9a11";
@@ -43,10 +43,15 @@ pub fn filled(namespace: &str) -> Result<Value, Failure> {
 }
 
 /// Measures both, in every way.
-pub async fn measure(arms: &Arms, effort: Effort, report: &mut Report) -> Result<(), Failure> {
+pub async fn measure(
+    arms: &Arms,
+    certificate: &Certificate,
+    effort: Effort,
+    report: &mut Report,
+) -> Result<(), Failure> {
     let request = |replica| {
         Ok::<_, Failure>(Request {
-            target: arms.target(replica)?,
+            target: certificate.target(replica)?,
             path: "/validate/enforce?timeout=10s".to_owned(),
             body: review("pm-agent", UID, &job()?),
             good: |reply| reply.status == 200 && allowed(&reply.body, UID) == Ok(true),

@@ -23,6 +23,7 @@ mod through;
 use std::process::ExitCode;
 
 use apiserver::{Cluster, ControlPlane, Failure, Identity, Options};
+use process::{Arms, Certificate};
 use report::Report;
 
 /// How much is measured.
@@ -73,14 +74,16 @@ async fn all(effort: Effort) -> Result<Report, Failure> {
         Options { identities: vec![dispatcher.clone()], controllers: false, ..Options::default() };
     let cluster = Cluster::Own(ControlPlane::start(&options).await?);
     let Cluster::Own(plane) = &cluster else { return Err(Failure::new("no control plane")) };
+    let certificate = Certificate::new(plane)?;
     let mut report = Report::default();
     {
-        let arms = process::Arms::start(plane).await?;
-        direct::measure(&arms, effort, &mut report).await?;
-        through::measure(&cluster, &arms, &dispatcher, effort, &mut report).await?;
+        let arms = Arms::start(plane, &certificate).await?;
+        direct::measure(&arms, &certificate, effort, &mut report).await?;
+        let authority = &certificate.authority.pem;
+        through::measure(&cluster, &arms, authority, &dispatcher, effort, &mut report).await?;
     }
-    process::memory(plane, effort, &mut report).await?;
-    process::start_to_ready(plane, effort, &mut report).await?;
+    process::memory(plane, &certificate, effort, &mut report).await?;
+    process::start_to_ready(plane, &certificate, effort, &mut report).await?;
     process::size(&mut report)?;
     Ok(report)
 }

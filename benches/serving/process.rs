@@ -22,35 +22,46 @@ pub struct Arms {
     pub jobshape: Replica,
     /// [`crate::allow`].
     pub allow: Replica,
-    /// Who signed their certificates.
+}
+
+/// What all of them show.
+pub struct Certificate {
+    /// Who signed it.
     pub authority: Authority,
+    volume: Volume,
+}
+
+impl Certificate {
+    /// A new one.
+    pub fn new(plane: &ControlPlane) -> Result<Self, Failure> {
+        let authority = Authority::new("bench")?;
+        let leaf = authority.leaf(DAY)?;
+        let volume = Volume::new(plane.folder().join("certificate"))?;
+        volume.publish(&[("tls.crt", &leaf.certificate), ("tls.key", &leaf.key)])?;
+        Ok(Self { authority, volume })
+    }
+
+    /// How to speak directly to a server that shows it.
+    pub fn target(&self, replica: &Replica) -> Result<Target, Failure> {
+        Target::new(replica.webhook(), &[&self.authority.pem]).map_err(Failure::new)
+    }
+
+    fn settings(&self, shapes: &Path) -> Result<Settings, Failure> {
+        Settings::new(self.volume.path(), shapes)
+    }
 }
 
 impl Arms {
     /// Starts both.
-    pub async fn start(plane: &ControlPlane) -> Result<Self, Failure> {
-        let (authority, certificate) = certificate(plane)?;
-        let settings = Settings::new(certificate.path(), Path::new(SHAPES))?;
+    pub async fn start(plane: &ControlPlane, certificate: &Certificate) -> Result<Self, Failure> {
+        let settings = certificate.settings(Path::new(SHAPES))?;
         let jobshape = started(plane, "jobshape", settings).await?;
-        let mut settings = Settings::new(certificate.path(), Path::new(SHAPES))?;
+        let mut settings = certificate.settings(Path::new(SHAPES))?;
         let this = std::env::current_exe().map_err(Failure::during("looking for this program"))?;
         settings.program = [this.display().to_string(), "always-allow".to_owned()];
         let allow = started(plane, "always-allow", settings).await?;
-        Ok(Self { jobshape, allow, authority })
+        Ok(Self { jobshape, allow })
     }
-
-    /// How to speak to one of them directly.
-    pub fn target(&self, replica: &Replica) -> Result<Target, Failure> {
-        Target::new(replica.webhook(), &[&self.authority.pem]).map_err(Failure::new)
-    }
-}
-
-fn certificate(plane: &ControlPlane) -> Result<(Authority, Volume), Failure> {
-    let authority = Authority::new("bench")?;
-    let leaf = authority.leaf(DAY)?;
-    let volume = Volume::new(plane.folder().join("certificate"))?;
-    volume.publish(&[("tls.crt", &leaf.certificate), ("tls.key", &leaf.key)])?;
-    Ok((authority, volume))
 }
 
 async fn started(plane: &ControlPlane, name: &str, settings: Settings) -> Result<Replica, Failure> {
@@ -62,14 +73,14 @@ async fn started(plane: &ControlPlane, name: &str, settings: Settings) -> Result
 /// Idle, after many reviews of 10 KB on 100 connections, and after as many again.
 pub async fn memory(
     plane: &ControlPlane,
+    certificate: &Certificate,
     effort: Effort,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let (authority, certificate) = certificate(plane)?;
-    let settings = Settings::new(certificate.path(), Path::new(SHAPES))?;
+    let settings = certificate.settings(Path::new(SHAPES))?;
     let replica = started(plane, "memory", settings).await?;
     let idle = replica.memory("VmRSS")?;
-    let target = Target::new(replica.webhook(), &[&authority.pem]).map_err(Failure::new)?;
+    let target = certificate.target(&replica)?;
     let job = padded(crate::direct::job()?, 10_000 - 6_500);
     let request = Request {
         target: target.clone(),
@@ -103,10 +114,10 @@ pub async fn memory(
 /// From starting the process to the first `ready`, with many shapes.
 pub async fn start_to_ready(
     plane: &ControlPlane,
+    certificate: &Certificate,
     effort: Effort,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let (_, certificate) = certificate(plane)?;
     let read = |name: &str| {
         let path = Path::new(SHAPES).join(name);
         std::fs::read_to_string(path).map_err(Failure::during(format!("reading {name}")))
@@ -127,7 +138,7 @@ pub async fn start_to_ready(
     }
     let mut times = Vec::new();
     for n in 0..effort.blocks.min(10) {
-        let settings = Settings::new(certificate.path(), &folder)?;
+        let settings = certificate.settings(&folder)?;
         let began = Instant::now();
         let mut replica = Replica::start(plane, &format!("many-{n}"), settings)?;
         replica.wait(true).await?;

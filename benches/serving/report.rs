@@ -60,8 +60,10 @@ impl Report {
         };
         let _ =
             writeln!(self.text, "| {} |\n|{}", columns.join(" | "), "---|".repeat(columns.len()));
-        // Long work shows that it goes on.
-        eprintln!("measured: {title}");
+        if !title.is_empty() {
+            // Long work shows that it goes on.
+            eprintln!("measuring: {title}");
+        }
     }
 
     /// A row.

@@ -38,6 +38,7 @@ const CLOSED_WORLD: usize = 4;
 pub async fn measure(
     cluster: &Cluster,
     arms: &Arms,
+    authority: &str,
     dispatcher: &Identity,
     effort: Effort,
     report: &mut Report,
@@ -66,7 +67,7 @@ pub async fn measure(
     }
     let mut installed: Vec<InstalledWebhook> = Vec::new();
     for (arm, replica) in [(ALLOW, &arms.allow), (JOBSHAPE, &arms.jobshape)] {
-        let configuration = configuration(cluster, replica, &arms.authority.pem);
+        let configuration = configuration(cluster, replica, authority);
         if arm == JOBSHAPE {
             let job = wrong(NAMESPACE)?;
             let probe = Probe { identity: dispatcher, namespace: NAMESPACE, job: &job };

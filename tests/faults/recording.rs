@@ -6,14 +6,14 @@ use crate::apiserver::Failure;
 use crate::row::Row;
 use crate::stage::Stage;
 
-/// One replica records to a disk of 256 KiB.
+/// One replica records to a disk of 32 KiB.
 pub async fn disk_full(stage: &mut Stage, full: bool) -> Result<Row, Failure> {
     let seconds = if full { 30 } else { 6 };
     let folder = stage.plane()?.folder().join("recorded");
     std::fs::create_dir_all(&folder).map_err(Failure::during("making a folder"))?;
     let mut settings = stage.settings(0);
     settings.own_mounts = true;
-    settings.before = format!("mount -t tmpfs -o size=256k none {} || exit 3", folder.display());
+    settings.before = format!("mount -t tmpfs -o size=32k none {} || exit 3", folder.display());
     settings.flags.extend(["--record".to_owned(), folder.display().to_string()]);
     stage.start(0, settings)?;
     stage.replica(0)?.wait(true).await?;
