@@ -127,8 +127,15 @@ struct Sending {
 }
 
 impl Sending {
+    /// Where a busy machine kept the webhook from being heard, nothing was said: it is asked again.
     async fn send(&self, job: &Value) -> Result<Accepted, Refusal> {
-        self.session.submit(Method::POST, &self.path, job).await
+        let mut again = 3;
+        loop {
+            match self.session.submit(Method::POST, &self.path, job).await {
+                Err(refusal) if again > 0 && refusal.is_failed_call() => again -= 1,
+                answer => return answer,
+            }
+        }
     }
 }
 
