@@ -46,17 +46,7 @@ pub fn read(text: &str, skip: Skip, duplicates: Duplicates) -> Result<Node<'_>, 
     read_part(Part::whole(text), skip, duplicates)
 }
 
-/// Whether [`read`] can read the text as [`Skip::Job`] and [`Duplicates::Keep`], which takes no
-/// memory to say: it tells a text that is too large before the tree of it is.
-///
-/// # Errors
-///
-/// What [`read`] would say.
-pub fn check(text: &str) -> Result<(), Mistake> {
-    seed::check(Part::whole(text))
-}
-
-/// [`read`] for one part of a larger text.
+/// The same for one part of a larger text.
 pub(crate) fn read_part(
     part: Part<'_>,
     skip: Skip,

@@ -13,7 +13,7 @@ use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
 use crate::core::tree::{Node, Value};
-use crate::formats::json::{Duplicates, Skip, check, read};
+use crate::formats::json::{Duplicates, Skip, read};
 use crate::formats::report::refusal;
 
 pub mod envelope;
@@ -156,9 +156,7 @@ fn decide(shapes: &Shapes, incoming: &Incoming<'_>) -> Result<Verdict, String> {
         }
         return Ok(judge(shapes, incoming, operation, &Node::new(Value::Null)).0);
     }
-    // Mostly it is here because it cannot be read, and what of it was once built is not built again.
-    let object = match check(raw.get()).and_then(|()| read(raw.get(), Skip::Job, Duplicates::Keep))
-    {
+    let object = match read(raw.get(), Skip::Job, Duplicates::Keep) {
         Ok(object) => object,
         Err(_) if takes_away() => return Ok(Verdict::only_removes()),
         Err(mistake) => return Err(format!("the object cannot be read: {mistake}")),

@@ -17,17 +17,7 @@ pub(super) fn read(
     skip: Skip,
     duplicates: Duplicates,
 ) -> Result<Node<'_>, Mistake> {
-    read_with(Reader::new(part, skip, duplicates))
-}
-
-/// What [`read`] would say of a Job, [`Duplicates::Keep`], without the memory that the tree takes.
-pub(super) fn check(part: Part<'_>) -> Result<(), Mistake> {
-    let reader = Reader::new(part, Skip::Job, Duplicates::Keep);
-    read_with(Reader { keeps: false, ..reader }).map(|_| ())
-}
-
-fn read_with(mut reader: Reader<'_>) -> Result<Node<'_>, Mistake> {
-    let part = reader.part;
+    let mut reader = Reader::new(part, skip, duplicates);
     let mut json = serde_json::Deserializer::from_str(part.text);
     let root = Seed { reader: &mut reader, place: Place::Root }.deserialize(&mut json);
     let error = match root.and_then(|root| json.end().map(|()| root)) {
@@ -65,8 +55,6 @@ struct Reader<'a> {
     skip: Skip,
     duplicates: Duplicates,
     nodes: usize,
-    /// Whether children are kept: a tree that nobody wants is only looked over.
-    keeps: bool,
     /// Our own mistake; serde's errors are made of text alone.
     mistake: Option<Mistake>,
     entries: Pile<Entry<'a>>,
@@ -114,7 +102,7 @@ impl<'a> Reader<'a> {
         // As many as lie there at a time while an ordinary Job is read.
         let entries = Pile(Vec::with_capacity(32));
         let items = Pile(Vec::with_capacity(16));
-        Reader { part, skip, duplicates, nodes: 0, keeps: true, mistake: None, entries, items }
+        Reader { part, skip, duplicates, nodes: 0, mistake: None, entries, items }
     }
 
     fn fail<E: Error>(&mut self, mistake: Mistake) -> E {
@@ -203,9 +191,7 @@ impl<'a> Visitor<'a> for Seed<'_, 'a> {
         let reader = self.reader;
         let (start, mut own) = (reader.items.0.len(), Vec::new());
         while let Some(item) = list.next_element_seed(Seed { reader, place: Place::Deeper })? {
-            if reader.keeps {
-                reader.items.add(start, &mut own, item);
-            }
+            reader.items.add(start, &mut own, item);
         }
         Ok(Value::List(reader.items.take(start, own)))
     }
@@ -230,9 +216,7 @@ impl<'a> Visitor<'a> for Seed<'_, 'a> {
                 _ => Place::Deeper,
             };
             let node = map.next_value_seed(Seed { reader, place })?;
-            if reader.keeps {
-                reader.entries.add(start, &mut own, Entry { key, key_at: NOWHERE, node });
-            }
+            reader.entries.add(start, &mut own, Entry { key, key_at: NOWHERE, node });
         }
         Ok(Value::Map(reader.entries.take(start, own)))
     }

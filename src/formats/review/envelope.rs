@@ -74,8 +74,12 @@ pub struct UserInfo<'a> {
     pub username: Cow<'a, str>,
     /// The groups.
     #[serde(borrow, default)]
-    pub groups: Vec<Cow<'a, str>>,
+    pub groups: Vec<Text<'a>>,
 }
+
+/// A text that is borrowed wherever it can be: serde alone would copy one that stands in a list.
+#[derive(Debug, Deserialize)]
+pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

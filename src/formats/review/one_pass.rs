@@ -5,7 +5,6 @@
 //! (broken JSON, an object too large) is nothing here: the envelope is then read again, slowly and
 //! with its reason.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
@@ -13,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Vis
 
 use crate::core::tree::Node;
 use crate::formats::json::job_seed;
-use crate::formats::review::envelope::{API_VERSION, Incoming};
+use crate::formats::review::envelope::{API_VERSION, Incoming, Text};
 
 /// A request, and its object as a tree if `wants` says so of the fields that stand before it, raw
 /// otherwise; nothing when the body is not as the API server writes it.
@@ -36,9 +35,6 @@ fn read_json<'a>(
     json.end().ok()?;
     found
 }
-
-#[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]

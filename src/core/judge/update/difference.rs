@@ -49,7 +49,7 @@ impl<'a> Difference<'a> {
     /// Where two values of a kind differ.
     #[must_use]
     pub fn between(kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -> Difference<'a> {
-        of(Api::get(), kind, old, new)
+        of(Api::get(), kind, old, new, WHOLE)
     }
 
     /// Whether nothing differs at a place or below it.
@@ -79,7 +79,22 @@ impl<'a> Difference<'a> {
     }
 }
 
-fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -> Difference<'a> {
+/// On how many levels values are first compared whole: an update leaves most of a Job as it is. On
+/// all of them, what differs far below would be compared again and again.
+const WHOLE: u8 = 4;
+
+/// Where two values differ, compared whole on so many levels.
+fn of<'a>(
+    api: &'static Api,
+    kind: Kind,
+    old: &'a Node<'a>,
+    new: &'a Node<'a>,
+    whole: u8,
+) -> Difference<'a> {
+    if whole > 0 && old.value == new.value {
+        return Difference::None;
+    }
+    let whole = whole.saturating_sub(1);
     match (&old.value, &new.value) {
         (Value::Map(before), Value::Map(after)) => {
             // A field that is null is none, and so is an empty list or map; in a map with free keys
@@ -108,7 +123,7 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
                 (_, Kind::Map(map)) => api.list(map).item,
                 _ => Kind::Unknown,
             };
-            inside(api, of_key, placed(before), placed(after), || false)
+            inside(api, of_key, whole, placed(before), placed(after), || false)
         }
         (Value::List(before), Value::List(after)) => {
             let list = match kind {
@@ -127,7 +142,7 @@ fn of<'a>(api: &'static Api, kind: Kind, old: &'a Node<'a>, new: &'a Node<'a>) -
                     list.ordered || list.ordered_by_expansion && (refer(before) || refer(after))
                 })
             };
-            inside(api, |_| item, placed(before), placed(after), order_counts)
+            inside(api, |_| item, whole, placed(before), placed(after), order_counts)
         }
         _ if old.value == new.value => Difference::None,
         _ => match (kind, quantity_of(kind, old), quantity_of(kind, new)) {
@@ -145,13 +160,18 @@ type Placed<'a> = Vec<(Place<'a>, &'a Node<'a>)>;
 fn inside<'a>(
     api: &'static Api,
     kind_of: impl Fn(&Place<'_>) -> Kind,
+    whole: u8,
     before: Placed<'a>,
     after: Placed<'a>,
     order_counts: impl FnOnce() -> bool,
 ) -> Difference<'a> {
     let between = |place: &Place<'_>, old: &'a Node<'a>, new: &'a Node<'a>| {
         // Most values are what they were, and their kind does not matter.
-        if is_same_scalar(old, new) { Difference::None } else { of(api, kind_of(place), old, new) }
+        if is_same_scalar(old, new) {
+            Difference::None
+        } else {
+            of(api, kind_of(place), old, new, whole)
+        }
     };
     let (places, order) = if are_in_step(&before, &after) {
         let pairs = before.into_iter().zip(after);
