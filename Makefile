@@ -44,7 +44,7 @@ matrix: apiserver ## every small change of a Job, on every Kubernetes release: d
 	CARGO_PROFILE_RELEASE_LTO=off JOBSHAPE_VERSIONS=$(VERSIONS) \
 		cargo test --release --test main -- --ignored --exact --nocapture matrix::the_whole_matrix
 
-# Some fifteen minutes; `cargo test --test faults` is the short form.
+# Some ten minutes; `cargo test --test faults` is the short form.
 faults: apiserver ## what two replicas survive, with Jobs being created all along: docs/faults.md
 	CARGO_PROFILE_RELEASE_LTO=off JOBSHAPE_FAULTS=full cargo test --release --test faults
 

@@ -128,7 +128,7 @@ impl Theatre {
         let target = stage.target(&replica)?;
         let seconds = Duration::from_secs;
         let pool = match full {
-            true => Pool::start(&target, 200, seconds(100), seconds(900)),
+            true => Pool::start(&target, 200, seconds(100), seconds(600)),
             false => Pool::start(&target, 25, seconds(3), seconds(10)),
         };
         Ok(Self { pool: Some((pool, replica)), stage })
