@@ -25,8 +25,11 @@ const ENTRY: usize = 104;
 /// Most entries of `env` in a template: each is three places, and a shape has at most 20,000.
 const ENTRIES: usize = 6_500;
 
+/// A body of about so many bytes.
+type Make = fn(usize) -> String;
+
 /// What hostile bodies are made of.
-const HOSTILE: [(&str, fn(usize) -> String); 7] = [
+const HOSTILE: [(&str, Make); 7] = [
     ("lists in lists, where a boolean belongs", |bytes| {
         let depth = 100;
         let one = format!("{}{}", "[".repeat(depth), "]".repeat(depth));

@@ -167,7 +167,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             self.path.pop();
         }
         for (index, (key, child)) in node.children.iter().enumerate() {
-            if !seen.contains(index) && !(skips && self.is_skipped(id, key)) {
+            if !(seen.contains(index) || skips && self.is_skipped(id, key)) {
                 self.path.push(Step::Key(key));
                 self.field(*child, None, job);
                 self.path.pop();

@@ -205,11 +205,11 @@ impl<'a> Visitor<'a> for Seed<'_, 'a> {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            if reader.duplicates == Duplicates::Refuse {
-                if let Some(first) = seen.repeated(&own, &reader.entries.0[start..], &key) {
-                    let mistake = reader.duplicate(&key, first);
-                    return Err(reader.fail(mistake));
-                }
+            if reader.duplicates == Duplicates::Refuse
+                && let Some(first) = seen.repeated(&own, &reader.entries.0[start..], key.clone())
+            {
+                let mistake = reader.duplicate(&key, first);
+                return Err(reader.fail(mistake));
             }
             let place = match self.place {
                 Place::Root if key == "metadata" => Place::Metadata,
@@ -232,7 +232,7 @@ impl<'a> Keys<'a> {
         &mut self,
         before: &'e [Entry<'a>],
         last: &'e [Entry<'a>],
-        key: &Cow<'a, str>,
+        key: Cow<'a, str>,
     ) -> Option<&'e str> {
         let mut entries = before.iter().chain(last);
         if before.len() + last.len() >= refused::MANY_KEYS {
@@ -241,7 +241,7 @@ impl<'a> Keys<'a> {
                 return None;
             }
         }
-        entries.find(|entry| entry.key == *key).map(|entry| &*entry.key)
+        entries.find(|entry| entry.key == key).map(|entry| &*entry.key)
     }
 }
 
