@@ -18,6 +18,7 @@ pub mod fill;
 pub mod job_rules;
 pub mod lint;
 pub mod marks;
+pub mod pattern;
 pub mod placeholder;
 pub mod rule;
 pub mod selector;
@@ -79,13 +80,14 @@ impl Shape {
     ) -> Result<Shape, Vec<Mistake>> {
         let mut mistakes = vec![];
         let Some(mut document) = Document::read(root, &mut mistakes) else { return Err(mistakes) };
-        let (source, template) = match (templates.first(), document.templates.first()) {
+        let inline = std::mem::take(&mut document.templates).into_iter().next();
+        let (source, template) = match (templates.first(), inline) {
             (Some(template), _) => (1, template.clone().into_owned()),
-            (None, Some(template)) => (0, template.clone()),
+            (None, Some(template)) => (0, template),
             (None, None) => return Err(mistakes),
         };
         check_kind(&template, source, &mut mistakes);
-        let as_written = template.clone();
+        let digest = digest::of(root, &template);
         let template = job_rules::canonical_template(template);
         let mut variables = std::mem::take(&mut document.variables);
         let mut compiler = Compiler {
@@ -126,7 +128,7 @@ impl Shape {
         }
         let shape = Shape {
             api,
-            digest: digest::of(root, &as_written),
+            digest,
             name: document.name,
             namespaces: document.namespaces,
             operations: document.operations,
@@ -165,7 +167,7 @@ impl Shape {
     /// The template, filled with examples, must pass its own shape: as written, and as the server
     /// makes it.
     fn check_itself(&self, source: usize) -> Result<(), Vec<Mistake>> {
-        let filled = self.fill(&[]).map_err(|m| vec![m])?;
+        let filled = self.filled(&[]).map_err(|m| vec![m])?;
         let stored = with_defaults(self.api, self.api.job(), &filled);
         let namespace = self.namespaces.first().map_or("", String::as_str);
         for (job, what) in

@@ -200,6 +200,29 @@ impl<'a> Node<'a> {
         Node { value, at: self.at }
     }
 
+    /// The same tree with its strings borrowed from this one: a copy that is cheap to change.
+    #[must_use]
+    pub fn borrowed(&self) -> Node<'_> {
+        let value = match &self.value {
+            Value::Null => Value::Null,
+            Value::Bool(b) => Value::Bool(*b),
+            Value::Number(n) => Value::Number(*n),
+            Value::String(s) => Value::String(Cow::Borrowed(s)),
+            Value::List(items) => Value::List(items.iter().map(Node::borrowed).collect()),
+            Value::Map(entries) => Value::Map(
+                entries
+                    .iter()
+                    .map(|e| Entry {
+                        key: Cow::Borrowed(&e.key),
+                        key_at: e.key_at,
+                        node: e.node.borrowed(),
+                    })
+                    .collect(),
+            ),
+        };
+        Node { value, at: self.at }
+    }
+
     /// This tree as a `serde_json` value, for patches and for printing; positions are lost and a
     /// float that JSON cannot hold becomes null.
     #[must_use]

@@ -5,7 +5,7 @@ use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
 use crate::core::shape::document::{KIND, template_files};
 use crate::core::tree::{NOWHERE, Node};
-use crate::edges::files;
+use crate::edges::{files, parallel};
 use crate::formats::documents::documents;
 use crate::formats::report::snippet::{Style, mistake, place};
 use crate::formats::substitute::Substitution;
@@ -20,6 +20,9 @@ pub struct LoadedShape {
     /// The texts its positions are in: the shape's own, then its template's.
     pub sources: Vec<Source>,
 }
+
+/// Of so many files a thread is worth its cost.
+const BATCH: usize = 8;
 
 /// What kept shapes from being loaded: reports, ready to print.
 #[derive(Debug, Default)]
@@ -60,16 +63,19 @@ pub fn load(
                 continue;
             }
         };
-        let before = (loaded.len(), errors.reports.len());
-        for file in files {
+        let mut is_new = |file: &String| {
             // The same file by two paths is one shape.
-            let canonical = std::fs::canonicalize(&file).unwrap_or_else(|_| file.clone().into());
-            if seen.insert(canonical) {
-                load_file(&file, substitution, style, &mut loaded, &mut errors);
-            }
-        }
-        if before == (loaded.len(), errors.reports.len()) {
+            seen.insert(std::fs::canonicalize(file).unwrap_or_else(|_| file.into()))
+        };
+        let files: Vec<String> = files.into_iter().filter(&mut is_new).collect();
+        let found = parallel::map(&files, BATCH, |file| load_file(file, substitution, style));
+        if found.iter().all(|(shapes, wrong)| shapes.is_empty() && wrong.reports.is_empty()) {
             errors.say(format!("{path}: there is no {KIND} in it"));
+        }
+        for (shapes, wrong) in found {
+            loaded.extend(shapes);
+            errors.reports.extend(wrong.reports);
+            errors.files.extend(wrong.files);
         }
     }
     if errors.reports.is_empty() { Ok(loaded) } else { Err(errors) }
@@ -80,41 +86,69 @@ pub fn load(
 /// # Errors
 /// Two shapes that cannot be loaded together.
 pub fn together(loaded: &[LoadedShape]) -> Result<Shapes, LoadErrors> {
-    Shapes::new(loaded.iter().map(|l| l.shape.clone()).collect()).map_err(|(index, message)| {
+    let shapes = loaded.iter().map(|loaded| loaded.shape.clone()).collect();
+    joined(shapes, |index| &loaded[index].place)
+}
+
+/// The same, for a caller that needs nothing else of them: a thousand shapes are not copied.
+///
+/// # Errors
+/// As [`together`].
+pub fn into_together(loaded: Vec<LoadedShape>) -> Result<Shapes, LoadErrors> {
+    let (shapes, places): (_, Vec<String>) =
+        loaded.into_iter().map(|loaded| (loaded.shape, loaded.place)).unzip();
+    joined(shapes, |index| &places[index])
+}
+
+fn joined<'p>(
+    shapes: Vec<Shape>,
+    place: impl Fn(usize) -> &'p String,
+) -> Result<Shapes, LoadErrors> {
+    Shapes::new(shapes).map_err(|(index, message)| {
         let mut errors = LoadErrors::default();
-        errors.say(format!("{}: {message}", loaded[index].place));
+        errors.say(format!("{}: {message}", place(index)));
         errors
     })
 }
 
+/// The shapes of one file, and what is wrong with it.
 fn load_file(
     file: &str,
+    substitution: Option<&Substitution>,
+    style: Style,
+) -> (Vec<LoadedShape>, LoadErrors) {
+    let mut loaded = vec![];
+    let mut errors = LoadErrors { files: vec![file.to_owned()], ..LoadErrors::default() };
+    match read(file, substitution) {
+        Ok(source) => load_source(&source, substitution, style, &mut loaded, &mut errors),
+        Err(message) => errors.say(message),
+    }
+    (loaded, errors)
+}
+
+fn load_source(
+    source: &Source,
     substitution: Option<&Substitution>,
     style: Style,
     loaded: &mut Vec<LoadedShape>,
     errors: &mut LoadErrors,
 ) {
-    errors.files.push(file.to_owned());
-    let source = match read(file, substitution) {
-        Ok(source) => source,
-        Err(message) => return errors.say(message),
-    };
     let mut shapes = vec![];
     for document in documents(&source.text) {
         match document {
             Ok(document) if document.root.get("kind").and_then(Node::as_str) == Some(KIND) => {
-                shapes.push(document.root.into_owned());
+                shapes.push(document.root);
             }
             Ok(document) => {
                 if let Some(found) = misspelled_kind(&document.root) {
-                    errors.mistake(&[&source], &found, style);
+                    errors.mistake(&[source], &found, style);
                 }
             }
-            Err(found) => errors.mistake(&[&source], &found, style),
+            Err(found) => errors.mistake(&[source], &found, style),
         }
     }
     for root in shapes {
-        load_shape(&source, &root, substitution, style, loaded, errors);
+        load_shape(source, &root, substitution, style, loaded, errors);
     }
 }
 
@@ -134,7 +168,7 @@ fn misspelled_kind(root: &Node<'_>) -> Option<Mistake> {
 
 fn load_shape(
     source: &Source,
-    root: &Node<'static>,
+    root: &Node<'_>,
     substitution: Option<&Substitution>,
     style: Style,
     loaded: &mut Vec<LoadedShape>,

@@ -12,30 +12,32 @@ use crate::core::tree::{Entry, NOWHERE, Node, Number, Value};
 
 /// `node`, of this kind, with every default filled in and what is as good as absent left out.
 #[must_use]
-pub fn with_defaults(api: &Api, kind: Kind, node: &Node<'static>) -> Node<'static> {
+pub fn with_defaults<'n>(api: &Api, kind: Kind, node: &Node<'n>) -> Node<'n> {
     let value = match (kind, &node.value) {
         (Kind::Struct(id), Value::Map(entries)) => {
             let structure = api.structure(id);
-            let mut filled: Vec<Entry<'static>> = entries
+            let mut filled: Vec<Entry<'n>> = entries
                 .iter()
-                .filter(|e| {
-                    structure.field(&e.key).is_none_or(|field| !is_absent(api, field, &e.node))
-                })
-                .map(|e| {
-                    let kind = structure.field(&e.key).map_or(Kind::Unknown, |field| field.kind);
-                    Entry { node: with_defaults(api, kind, &e.node), ..e.clone() }
+                .filter_map(|e| {
+                    let field = structure.field(&e.key);
+                    if field.is_some_and(|field| is_absent(api, field, &e.node)) {
+                        return None;
+                    }
+                    let kind = field.map_or(Kind::Unknown, |field| field.kind);
+                    let node = with_defaults(api, kind, &e.node);
+                    Some(Entry { key: e.key.clone(), key_at: e.key_at, node })
                 })
                 .collect();
-            // A sibling rule looks at what was written, not at what another default filled in.
-            let written = Written { entries: &filled.clone() };
+            let written = filled.len();
             for field in &structure.fields {
-                if filled.iter().any(|e| e.key == field.name) {
-                    continue;
-                }
+                // A sibling rule looks at what was written, not at what another default filled in.
+                let written = &filled[..written];
+                let is_written = || written.iter().any(|e| e.key == field.name);
                 let default = match &field.default {
                     FieldDefault::None => None,
+                    _ if is_written() => None,
                     FieldDefault::Fixed(json) => Some(Node::from_json(json)),
-                    FieldDefault::Sibling(rule) => node_of(&rule.fill(&written)),
+                    FieldDefault::Sibling(rule) => node_of(&rule.fill(&Written(written))),
                 };
                 filled.extend(default.map(|node| Entry {
                     key: Cow::Borrowed(field.name),
@@ -65,22 +67,20 @@ pub fn node_of(filled: &Filled) -> Option<Node<'static>> {
 }
 
 /// The fields of a struct as they were written.
-struct Written<'a> {
-    entries: &'a [Entry<'static>],
-}
+struct Written<'a, 'n>(&'a [Entry<'n>]);
 
-impl Siblings for Written<'_> {
+impl Siblings for Written<'_, '_> {
     fn is_set(&self, name: &str) -> bool {
-        self.entries.iter().any(|e| e.key == name)
+        self.0.iter().any(|e| e.key == name)
     }
 
     fn text(&self, name: &str) -> Option<Cow<'_, str>> {
-        let entry = self.entries.iter().find(|e| e.key == name)?;
+        let entry = self.0.iter().find(|e| e.key == name)?;
         entry.node.as_str().map(Cow::Borrowed)
     }
 
     fn any_but(&self, name: &str) -> bool {
-        self.entries.iter().any(|e| e.key != name)
+        self.0.iter().any(|e| e.key != name)
     }
 }
 

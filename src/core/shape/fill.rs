@@ -18,6 +18,14 @@ impl Shape {
     /// # Errors
     /// A variable that has neither a value nor an example.
     pub fn fill(&self, values: &[(VariableId, Setting)]) -> Result<Node<'static>, Mistake> {
+        self.filled(values).map(Node::into_owned)
+    }
+
+    /// The same, with everything but the values borrowed from the template.
+    ///
+    /// # Errors
+    /// As [`Shape::fill`].
+    pub fn filled(&self, values: &[(VariableId, Setting)]) -> Result<Node<'_>, Mistake> {
         for (id, variable) in self.variables.iter() {
             if variable.example.is_none() && !values.iter().any(|(given, _)| *given == id) {
                 return Err(Mistake::new(
@@ -59,12 +67,12 @@ impl Shape {
     }
 }
 
-struct Filler<'a> {
+struct Filler<'a, 'v> {
     shape: &'a Shape,
-    values: &'a [(VariableId, Setting)],
+    values: &'v [(VariableId, Setting)],
 }
 
-impl Filler<'_> {
+impl<'a> Filler<'a, '_> {
     fn value(&self, id: VariableId) -> Setting {
         let given =
             self.values.iter().rev().find(|(variable, _)| *variable == id).map(|(_, v)| v.clone());
@@ -73,7 +81,7 @@ impl Filler<'_> {
             .unwrap_or_else(|| Setting::Text(String::new()))
     }
 
-    fn node(&self, node: &Node<'static>, id: NodeId) -> Node<'static> {
+    fn node(&self, node: &'a Node<'static>, id: NodeId) -> Node<'a> {
         let api = self.shape.api;
         let tree = &self.shape.tree;
         let compiled = tree.node(id);
@@ -86,11 +94,11 @@ impl Filler<'_> {
                 entries
                     .iter()
                     .map(|e| Entry {
-                        key: e.key.clone(),
+                        key: Cow::Borrowed(&e.key),
                         key_at: e.key_at,
                         node: match tree.child(id, &e.key) {
                             Some(child) => self.node(&e.node, child),
-                            None => e.node.clone(),
+                            None => e.node.borrowed(),
                         },
                     })
                     .collect(),
@@ -112,11 +120,11 @@ impl Filler<'_> {
                             }
                             None => compiled.items.get(index).map(|(_, id)| *id),
                         };
-                        child.map_or_else(|| item.clone(), |child| self.node(item, child))
+                        child.map_or_else(|| item.borrowed(), |child| self.node(item, child))
                     })
                     .collect(),
             ),
-            (_, other) => other.clone(),
+            _ => return node.borrowed(),
         };
         Node { value, at: node.at }
     }

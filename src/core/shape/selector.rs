@@ -42,19 +42,49 @@ impl Selector {
         if text.len() > MAX_TEXT {
             return Err((format!("a selector of more than {MAX_TEXT} characters"), None));
         }
-        let query = jsonpath_rust::parser::parse_json_path(text).map_err(|_| {
-            let help = repair(text);
-            (format!("`{text}` is no JSONPath (RFC 9535)"), help)
-        })?;
-        let mut steps = vec![];
-        for segment in query.segments {
-            steps.push(step(segment).map_err(|what| {
-                let allowed = "names, `[*]` and equality on a list's key (`[?@.name=='x']`)";
-                (format!("{what} in `{text}`"), Some(format!("a selector holds only {allowed}")))
-            })?);
+        if let Some(steps) = plain(text) {
+            return Ok(Selector { text: text.to_owned(), steps });
         }
-        Ok(Selector { text: text.to_owned(), steps })
+        Ok(Selector { text: text.to_owned(), steps: parsed(text)? })
     }
+}
+
+/// The steps of a selector of the commonest form, names after points and `[*]`: the parser takes
+/// longer for one than a whole template does.
+fn plain(text: &str) -> Option<Vec<SelectorStep>> {
+    let mut rest = text.strip_prefix('$')?;
+    let mut steps = vec![];
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix("[*]") {
+            steps.push(SelectorStep::All);
+            rest = after;
+            continue;
+        }
+        let after = rest.strip_prefix('.')?;
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let (name, after) = after.split_at(end.unwrap_or(after.len()));
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return None;
+        }
+        steps.push(SelectorStep::Name(name.to_owned()));
+        rest = after;
+    }
+    Some(steps)
+}
+
+fn parsed(text: &str) -> Result<Vec<SelectorStep>, (String, Option<String>)> {
+    let query = jsonpath_rust::parser::parse_json_path(text)
+        .map_err(|_| (format!("`{text}` is no JSONPath (RFC 9535)"), repair(text)))?;
+    let allowed = "names, `[*]` and equality on a list's key (`[?@.name=='x']`)";
+    query
+        .segments
+        .into_iter()
+        .map(|segment| {
+            step(segment).map_err(|what| {
+                (format!("{what} in `{text}`"), Some(format!("a selector holds only {allowed}")))
+            })
+        })
+        .collect()
 }
 
 fn step(segment: Segment) -> Result<SelectorStep, String> {
@@ -197,6 +227,22 @@ mod tests {
         );
         assert_eq!(steps("$.metadata.labels['a.b/c']")[2], name("a.b/c"));
         assert_eq!(steps("$.metadata.finalizers[?@=='x']")[2], SelectorStep::Value("x".into()));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_short_way_says_what_the_parser_says(text in r"\$(\.[a-zA-Z0-9_]{1,6}|\[\*\]|\.\*|\['a'\]|\.?){0,5}") {
+            if let Some(steps) = plain(&text) {
+                proptest::prop_assert_eq!(Ok(steps), parsed(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn names_and_wildcards_need_no_parser() {
+        for text in ["$", "$.spec", "$.spec.template.spec.containers[*].env_2"] {
+            assert_eq!(plain(text), parsed(text).ok(), "{text}");
+        }
     }
 
     #[test]

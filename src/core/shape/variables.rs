@@ -2,9 +2,10 @@
 
 use crate::core::kubernetes::quantity::Quantity;
 use crate::core::mistake::{Mistake, suggestion};
-use crate::core::shape::constraint::{Constraint, Setting, TextConstraint, ValueType, whole_match};
+use crate::core::shape::constraint::{Constraint, Setting, TextConstraint, ValueType};
 use crate::core::shape::document::{Placed, read_selector};
 use crate::core::shape::fields::Fields;
+use crate::core::shape::pattern::whole_match;
 use crate::core::shape::variable::{Variable, VariableId, Variables};
 use crate::core::tree::{Node, Number, Value};
 

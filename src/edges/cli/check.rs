@@ -70,7 +70,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
     let substitution = substitution(args.substitute.as_deref())?;
     let loaded = shapes::load(&args.shapes, substitution.as_ref(), stderr_style())
         .map_err(|errors| at_default(&args.shapes, errors.into(), "--shapes"))?;
-    let shapes = shapes::together(&loaded)?;
+    let shapes = shapes::into_together(loaded)?;
     let old = match &args.old {
         Some(name) => Some(OldJobs::read(name, args.namespace.as_deref())?),
         None => None,

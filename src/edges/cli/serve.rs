@@ -9,12 +9,16 @@ use crate::core::judge::Shapes;
 use crate::core::shape::Shape;
 use crate::core::shape::rule::Action;
 use crate::edges::cli::{CannotRun, is_watched, stderr_style};
+use crate::edges::parallel;
 use crate::edges::serve::dev::DevEntry;
 use crate::edges::serve::metrics::reviews::{RuleInfo, ShapeInfo};
 use crate::edges::serve::self_test::self_test;
 use crate::edges::serve::shape_files::{Attempt, Mistakes, ShapeFiles};
 use crate::edges::serve::{self, Loaded, Options, ServeArgs, router};
 use crate::edges::shapes::{self, LoadErrors};
+
+/// Of so many self-tests a thread is worth its cost.
+const TESTED_TOGETHER: usize = 8;
 
 /// The flags of `jobshape serve`.
 #[derive(Debug, Args)]
@@ -69,7 +73,8 @@ fn load(paths: &[String]) -> Attempt {
         Ok(loaded) => {
             let sources = loaded.iter().flat_map(|loaded| &loaded.sources);
             let files = sources.map(|source| source.name.clone()).collect();
-            let result = shapes::together(&loaded).map(served).map_err(|found| errors(found).0);
+            let together = shapes::into_together(loaded);
+            let result = together.map(served).map_err(|found| errors(found).0);
             Attempt { result, files }
         }
     }
@@ -79,7 +84,8 @@ fn load(paths: &[String]) -> Attempt {
 #[must_use]
 pub fn served(shapes: Shapes) -> Loaded {
     let info = shapes.all().iter().map(|shape| info(shape)).collect();
-    let self_test = shapes.all().iter().try_for_each(|shape| self_test(shape));
+    let tested = parallel::map(shapes.all(), TESTED_TOGETHER, |shape| self_test(shape));
+    let self_test = tested.into_iter().collect();
     Loaded { entries: entries(&shapes), info, self_test, shapes: Arc::new(shapes) }
 }
 

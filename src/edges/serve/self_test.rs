@@ -28,10 +28,10 @@ pub fn self_test(shape: &Shape) -> Result<(), String> {
     tested(shape, |job| judge_one(shape, job, namespace).count > 0)
 }
 
-fn tested(shape: &Shape, is_refused: impl Fn(&Node<'static>) -> bool) -> Result<(), String> {
+fn tested(shape: &Shape, is_refused: impl Fn(&Node<'_>) -> bool) -> Result<(), String> {
     let name = &shape.name;
     let filled =
-        shape.fill(&[]).map_err(|m| format!("the shape `{name}` cannot be filled: {m}"))?;
+        shape.filled(&[]).map_err(|m| format!("the shape `{name}` cannot be filled: {m}"))?;
     if is_refused(&filled) {
         return Err(format!("the shape `{name}` refuses its own template"));
     }
@@ -88,8 +88,8 @@ fn places(shape: &Shape) -> Vec<Vec<NodeId>> {
 }
 
 /// The Job with something strange at a place, or where the way to it ends; whether it is the place.
-fn disturbed(shape: &Shape, job: &Node<'static>, place: NodeId) -> (Node<'static>, bool) {
-    let mut job = job.clone();
+fn disturbed<'n>(shape: &Shape, job: &'n Node<'_>, place: NodeId) -> (Node<'n>, bool) {
+    let mut job = job.borrowed();
     let mut way = vec![];
     let mut at = place;
     while shape.tree.node(at).name != Name::Root {
@@ -117,7 +117,7 @@ fn disturbed(shape: &Shape, job: &Node<'static>, place: NodeId) -> (Node<'static
 }
 
 /// Where in a map or list a node of the compiled tree stands.
-fn find(shape: &Shape, parent: &Node<'static>, node: NodeId) -> Option<usize> {
+fn find(shape: &Shape, parent: &Node<'_>, node: NodeId) -> Option<usize> {
     let compiled = shape.tree.node(node);
     match (&compiled.name, &parent.value) {
         (Name::Key(key), Value::Map(entries)) => entries.iter().position(|e| e.key == key.as_str()),
@@ -133,7 +133,7 @@ fn find(shape: &Shape, parent: &Node<'static>, node: NodeId) -> Option<usize> {
     }
 }
 
-fn add(parent: &mut Node<'static>, name: &Name) {
+fn add(parent: &mut Node<'_>, name: &Name) {
     match &mut parent.value {
         Value::Map(entries) => {
             let key = if let Name::Key(key) = name { key.clone() } else { STRANGE.to_owned() };
@@ -192,8 +192,7 @@ mod tests {
         assert!(error.ends_with("refuses its own template"), "{error}");
         let error = tested(&shape, |_| false).unwrap_err();
         assert!(error.ends_with("does not notice a change that its rule `image` is there for"));
-        let blind =
-            |job: &Node<'static>| image(job).is_some() && judge_one(&shape, job, "").count > 0;
+        let blind = |job: &Node<'_>| image(job).is_some() && judge_one(&shape, job, "").count > 0;
         let error = tested(&shape, blind).unwrap_err();
         assert!(error.contains("`image`"), "{error}");
     }

@@ -1,7 +1,5 @@
 //! The objects of a text, judged.
 
-use std::thread;
-
 use super::old::OldJobs;
 use crate::core::judge::update::Old;
 use crate::core::judge::{Findings, Request, Shapes, Verdict, VerdictKind};
@@ -10,10 +8,14 @@ use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::tree::{Node, Value};
 use crate::edges::cli::{sentence, stderr_style};
-use crate::formats::documents::{Chunk, Object, Places, objects_of, read, split};
+use crate::edges::parallel;
+use crate::formats::documents::{Object, Places, objects_of, read, split};
 use crate::formats::report::judged::JudgedJob;
 use crate::formats::report::snippet::mistake;
 use crate::formats::text::Source;
+
+/// Of so many documents a thread is worth its cost.
+const BATCH: usize = 16;
 
 /// What all objects are judged with.
 pub struct Judging<'a> {
@@ -37,24 +39,9 @@ impl Judging<'_> {
     /// Judges every Job of a text, on all cores: documents do not depend on each other.
     pub fn text(&self, source: &Source, text: usize) -> Vec<Result<JudgedJob, NotJudged>> {
         let chunks = split(&source.text);
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        // A thread costs more than a few documents do.
-        let per_thread = chunks.len().div_ceil(cores).max(16);
-        let judge = |chunks: &[Chunk<'_>]| -> Vec<Vec<Result<JudgedJob, NotJudged>>> {
-            chunks
-                .iter()
-                .map(|chunk| {
-                    objects_of([(chunk.clone(), read(chunk))])
-                        .into_iter()
-                        .map(|object| self.object(source, text, object))
-                        .collect()
-                })
-                .collect()
-        };
-        let judged: Vec<Vec<Result<JudgedJob, NotJudged>>> = thread::scope(|scope| {
-            let workers: Vec<_> =
-                chunks.chunks(per_thread).map(|part| scope.spawn(|| judge(part))).collect();
-            workers.into_iter().flat_map(|w| w.join().unwrap_or_default()).collect()
+        let judged = parallel::map(&chunks, BATCH, |chunk| {
+            let objects = objects_of([(chunk.clone(), read(chunk))]).into_iter();
+            objects.map(|object| self.object(source, text, object)).collect::<Vec<_>>()
         });
         judged
             .into_iter()
