@@ -62,6 +62,7 @@ fn options() -> Options {
     };
     let loopback = "127.0.0.1:0".parse().unwrap();
     let limits = Limits {
+        grace: Duration::ZERO,
         handshake: Duration::from_secs(1),
         header: Duration::from_secs(1),
         lame_duck: Duration::ZERO,

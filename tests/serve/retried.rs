@@ -36,6 +36,7 @@ fn serve(cluster: &Cluster, shapes: Shapes) -> Running {
         ..Options::new(served(shapes))
     };
     options.limits.connections = 1;
+    options.limits.grace = Duration::ZERO;
     super::start(options)
 }
 

@@ -34,7 +34,7 @@ use tls::Handshakes;
 /// long enough not to spin, short enough not to be noticed.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The same when a connection is just being closed to get a descriptor back.
+/// The same when a connection is just being closed to get a descriptor back, or its place.
 const MOMENT: Duration = Duration::from_millis(5);
 
 /// How long nothing more is said of accept errors.
@@ -64,7 +64,8 @@ impl Listener {
     /// request in flight finish it, and cuts what is left after `limits.drain`. Dropped, it cuts
     /// all of them at once.
     pub async fn serve(self, router: Router, phase: watch::Receiver<Phase>) {
-        let registry = Registry::new(self.connections, self.limits.shed_connections);
+        let Limits { shed_connections, grace, .. } = self.limits;
+        let registry = Registry::new(self.connections, shed_connections, grace);
         let mut connections = JoinSet::new();
         let (mut finishing, mut told) = (phase.clone(), None);
         loop {
@@ -74,7 +75,14 @@ impl Listener {
                 Some(_) = connections.join_next() => continue,
                 stream = self.accept(&registry, &mut told) => stream,
             };
-            match registry.admit() {
+            let mut admission = registry.admit();
+            // Those behind it wait in the kernel: nobody is sent away unheard.
+            while matches!(admission, Admission::Wait) && *phase.borrow() != Phase::Finishing {
+                sleep(MOMENT).await;
+                while connections.try_join_next().is_some() {}
+                admission = registry.admit();
+            }
+            match admission {
                 Admission::In(place) => {
                     self.count_eviction(place.evicted);
                     let connection = self.connection(router.clone(), &place, &phase);
@@ -91,11 +99,7 @@ impl Listener {
                         drop(permit);
                     });
                 }
-                Admission::Dropped => {
-                    if let Some(metrics) = &self.metrics {
-                        metrics.traffic.dropped.inc();
-                    }
-                }
+                Admission::Wait => break,
             }
         }
         drop(self.socket);

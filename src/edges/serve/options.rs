@@ -211,6 +211,8 @@ pub struct Limits {
     pub connections: u32,
     /// Connections beyond those that hear why they are not served.
     pub shed_connections: u32,
+    /// How long a connection must have done nothing before it is closed for another one.
+    pub grace: Duration,
     /// Connections on the operations port: the kubelet, Prometheus, a person.
     pub ops_connections: u32,
     /// One body. An UPDATE holds two objects of up to 3 MiB.
@@ -235,6 +237,7 @@ impl Default for Limits {
             poll: Duration::from_secs(2),
             connections: CONNECTIONS,
             shed_connections: 64,
+            grace: Duration::from_secs(2),
             ops_connections: 64,
             body_bytes: 8 << 20,
             bodies_bytes: 64 << 20,

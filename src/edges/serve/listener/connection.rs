@@ -67,7 +67,10 @@ impl Connection {
             _ = self.standing.must_end() => return,
         };
         let (reason, error) = match handshake {
-            Ok(Ok(stream)) => return self.speak(stream).await,
+            Ok(Ok(stream)) => {
+                self.standing.greeted();
+                return self.speak(stream).await;
+            }
             Ok(Err(error)) => match tls::failure(&error) {
                 Some(reason) => (reason, error),
                 None => return,

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -17,6 +18,7 @@ pub struct Registry {
     held: Mutex<HashMap<u64, Arc<Standing>>>,
     next: AtomicU64,
     most: usize,
+    grace: Duration,
     shedding: Arc<Semaphore>,
 }
 
@@ -26,8 +28,8 @@ pub enum Admission {
     In(Place),
     /// It is told to come again: nothing could be closed for it.
     Shed(OwnedSemaphorePermit),
-    /// There are too many of those, too.
-    Dropped,
+    /// There are too many of those, too: it has to wait until somebody goes.
+    Wait,
 }
 
 /// A connection's place among those that are served; given back when dropped.
@@ -47,12 +49,15 @@ impl Drop for Place {
 }
 
 impl Registry {
-    /// Room for `most` connections, and for `shed` more that only hear that there is none.
-    pub fn new(most: u32, shed: u32) -> Arc<Self> {
+    /// Room for `most` connections, and for `shed` more that only hear that there is none. One that
+    /// does nothing is closed for another only after `grace`: thousands that come at once are all
+    /// still on their way, and would close each other.
+    pub fn new(most: u32, shed: u32, grace: Duration) -> Arc<Self> {
         Arc::new(Self {
             held: Mutex::default(),
             next: AtomicU64::new(0),
             most: most.max(1) as usize,
+            grace,
             shedding: Arc::new(Semaphore::new(shed as usize)),
         })
     }
@@ -61,10 +66,10 @@ impl Registry {
     pub fn admit(self: &Arc<Self>) -> Admission {
         let mut held = self.held();
         let full = held.len() >= self.most;
-        if full && !evict(&mut held) {
+        if full && !evict(&mut held, self.grace) {
             return match Arc::clone(&self.shedding).try_acquire_owned() {
                 Ok(permit) => Admission::Shed(permit),
-                Err(_) => Admission::Dropped,
+                Err(_) => Admission::Wait,
             };
         }
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +81,7 @@ impl Registry {
     /// Closes the connection least worth keeping, when the process has run out of what a new one
     /// needs. False if there is none to close.
     pub fn make_room(&self) -> bool {
-        evict(&mut self.held())
+        evict(&mut self.held(), self.grace)
     }
 
     fn held(&self) -> MutexGuard<'_, HashMap<u64, Arc<Standing>>> {
@@ -84,10 +89,12 @@ impl Registry {
     }
 }
 
-fn evict(held: &mut HashMap<u64, Arc<Standing>>) -> bool {
+fn evict(held: &mut HashMap<u64, Arc<Standing>>, grace: Duration) -> bool {
     // Between choosing one and closing it, its request may arrive; then another one is chosen.
     loop {
-        let candidates = held.iter().filter_map(|(id, s)| s.worth().map(|worth| (worth, *id)));
+        let old = |(_, since): &Worth| since.elapsed() >= grace;
+        let worth = |s: &Standing| s.worth().filter(old);
+        let candidates = held.iter().filter_map(|(id, s)| worth(s).map(|worth| (worth, *id)));
         let Some((_, id)) = candidates.min() else { return false };
         let chosen = held.remove(&id);
         match chosen {
@@ -142,6 +149,11 @@ impl Default for Standing {
 }
 
 impl Standing {
+    /// The handshake is done: whatever comes next has its time from now on.
+    pub fn greeted(&self) {
+        self.state().since = Instant::now();
+    }
+
     /// The headers of a request have come.
     pub fn receiving(&self) {
         self.state().doing = Doing::Receiving;
@@ -201,14 +213,13 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use tokio::time::{sleep, timeout};
 
     fn place(registry: &Arc<Registry>) -> Place {
         match registry.admit() {
             Admission::In(place) => place,
             Admission::Shed(_) => panic!("shed"),
-            Admission::Dropped => panic!("dropped"),
+            Admission::Wait => panic!("waits"),
         }
     }
 
@@ -218,7 +229,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_to_go_never_had_a_review_then_the_longest_idle() {
-        let registry = Registry::new(4, 1);
+        let registry = Registry::new(4, 1, Duration::ZERO);
         let mut places = vec![];
         for _ in 0..4 {
             places.push(place(&registry));
@@ -240,7 +251,7 @@ mod tests {
         }
         let shed = registry.admit();
         assert!(matches!(shed, Admission::Shed(_)));
-        assert!(matches!(registry.admit(), Admission::Dropped));
+        assert!(matches!(registry.admit(), Admission::Wait));
         drop(shed);
         assert!(matches!(registry.admit(), Admission::Shed(_)));
         assert!(!registry.make_room());
@@ -248,7 +259,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_arrives_counts_once_there_was_a_review() {
-        let registry = Registry::new(1, 1);
+        let registry = Registry::new(1, 1, Duration::ZERO);
         let first = place(&registry);
         first.standing.answered(true);
         first.standing.receiving();
@@ -260,8 +271,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_has_just_come_is_not_closed_for_the_next() {
+        let grace = Duration::from_millis(200);
+        let registry = Registry::new(1, 0, grace);
+        let first = place(&registry);
+        assert!(matches!(registry.admit(), Admission::Wait));
+        assert!(!registry.make_room());
+        sleep(grace).await;
+        assert!(place(&registry).evicted);
+        assert_eq!(end(&first).await, Some(End::Cut));
+    }
+
+    #[tokio::test]
     async fn a_place_comes_back() {
-        let registry = Registry::new(1, 0);
+        let registry = Registry::new(1, 0, Duration::ZERO);
         drop(place(&registry));
         assert!(!place(&registry).evicted);
     }

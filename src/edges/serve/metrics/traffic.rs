@@ -73,8 +73,6 @@ pub struct Traffic {
     pub connections: IntGauge,
     /// Connections closed to make room for another one.
     pub evicted: IntCounter,
-    /// Connections that were closed unheard: too many, and too many that hear so.
-    pub dropped: IntCounter,
     /// Connections that could not be accepted.
     pub accept_errors: IntCounter,
     /// Requests whose headers have come and whose answer has not gone.
@@ -104,10 +102,6 @@ impl Traffic {
             evicted: counter(
                 "jobshape_connections_evicted_total",
                 "Connections closed to make room for another one.",
-            )?,
-            dropped: counter(
-                "jobshape_connections_dropped_total",
-                "Connections closed at once, because too many others were busy or being shed.",
             )?,
             accept_errors: counter(
                 "jobshape_accept_errors_total",
