@@ -95,7 +95,7 @@ impl Shape {
             variables: &mut variables,
             literals: &document.literals,
             source,
-            tree: Compiled::default(),
+            tree: Compiled::roomy(),
             used: vec![],
             samples: vec![],
             special: job_rules::Generated::default(),
@@ -107,7 +107,8 @@ impl Shape {
         compiler.make_places(&document);
         compiler.mark(&document);
         compiler.claim(&document);
-        let Compiler { tree, used, mistakes: found, .. } = compiler;
+        let Compiler { mut tree, used, mistakes: found, .. } = compiler;
+        tree.shrink();
         mistakes.extend(found);
         for (id, variable) in variables.iter() {
             if !used.contains(&id) {

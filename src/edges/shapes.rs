@@ -174,36 +174,40 @@ fn load_shape(
     loaded: &mut Vec<LoadedShape>,
     errors: &mut LoadErrors,
 ) {
-    let mut sources = vec![source.clone()];
-    let mut templates = vec![];
     let before = errors.reports.len();
-    for (file, at) in template_files(root) {
-        let file = files::beside(&source.name, &file);
-        errors.files.push(file.clone());
-        match read_template(&file, substitution) {
-            Ok((text, node)) => {
+    let texts: Vec<Result<Source, Mistake>> = template_files(root)
+        .into_iter()
+        .map(|(file, at)| {
+            let file = files::beside(&source.name, &file);
+            errors.files.push(file.clone());
+            read(&file, substitution).map_err(|message| Mistake::new(at, message))
+        })
+        .collect();
+    let mut sources = vec![source];
+    let mut templates = vec![];
+    for text in &texts {
+        match text.as_ref().map(|text| (text, template(text))) {
+            Ok((text, Ok(node))) => {
                 sources.push(text);
                 templates.push(node);
             }
-            Err(TemplateError::Unreadable(message)) => {
-                errors.mistake(&[source], &Mistake::new(at, message), style);
-            }
-            Err(TemplateError::Mistake(text, found)) => errors.mistake(&[&text], &found, style),
+            Ok((text, Err(found))) => errors.mistake(&[text], &found, style),
+            Err(found) => errors.mistake(&[source], found, style),
         }
     }
-    let result = Shape::load(root, &templates);
-    let texts: Vec<&Source> = sources.iter().collect();
-    match result {
-        Ok(shape) if errors.reports.len() == before => {
-            loaded.push(LoadedShape { shape, place: place(source, root.at), sources });
-        }
+    match Shape::load(root, &templates) {
+        Ok(shape) if errors.reports.len() == before => loaded.push(LoadedShape {
+            shape,
+            place: place(source, root.at),
+            sources: sources.into_iter().cloned().collect(),
+        }),
         Ok(_) => {}
         Err(mut mistakes) => {
             // The labels that the server copies are compiled twice; so are their mistakes.
             mistakes.sort_by_key(|m| (m.source, m.at));
             mistakes.dedup();
             for found in mistakes {
-                errors.mistake(&texts, &found, style);
+                errors.mistake(&sources, &found, style);
             }
         }
     }
@@ -219,34 +223,18 @@ fn read(name: &str, substitution: Option<&Substitution>) -> Result<Source, Strin
     }
 }
 
-enum TemplateError {
-    Unreadable(String),
-    Mistake(Box<Source>, Mistake),
-}
-
-fn read_template(
-    name: &str,
-    substitution: Option<&Substitution>,
-) -> Result<(Source, Node<'static>), TemplateError> {
-    let source = read(name, substitution).map_err(TemplateError::Unreadable)?;
-    let mut found = documents(&source.text)
-        .map(|d| d.map(|d| d.root.into_owned()))
-        .collect::<Vec<_>>()
-        .into_iter();
+/// The one document of a template's text.
+fn template(source: &Source) -> Result<Node<'_>, Mistake> {
+    let mut found =
+        documents(&source.text).map(|d| d.map(|d| d.root)).collect::<Vec<_>>().into_iter();
     match (found.next(), found.next()) {
-        (Some(Ok(root)), None) => Ok((source, root)),
-        (Some(Err(mistake)), _) => Err(TemplateError::Mistake(Box::new(source), mistake)),
-        (None, _) => Err(TemplateError::Mistake(
-            Box::new(source),
-            Mistake::new(NOWHERE, "the template file is empty"),
-        )),
+        (Some(Ok(root)), None) => Ok(root),
+        (Some(Err(mistake)), _) => Err(mistake),
+        (None, _) => Err(Mistake::new(NOWHERE, "the template file is empty")),
         (Some(Ok(_)), Some(second)) => {
             let at = second.map_or_else(|m| m.at, |node| node.at);
-            Err(TemplateError::Mistake(
-                Box::new(source),
-                Mistake::new(at, "a template file holds one document")
-                    .help("put the others into files of their own"),
-            ))
+            Err(Mistake::new(at, "a template file holds one document")
+                .help("put the others into files of their own"))
         }
     }
 }

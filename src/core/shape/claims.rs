@@ -1,6 +1,6 @@
 //! Which rule speaks for which deviation: the deepest claim wins, ties go to the earlier rule.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::core::kubernetes::api::Kind;
 use crate::core::mistake::Mistake;
@@ -12,8 +12,8 @@ use crate::core::shape::rule::RuleId;
 /// The rules that claim a node itself.
 #[derive(Debug, Default)]
 struct Marks {
-    select: HashMap<NodeId, RuleId>,
-    entries: HashMap<NodeId, RuleId>,
+    select: BTreeMap<NodeId, RuleId>,
+    entries: BTreeMap<NodeId, RuleId>,
 }
 
 impl Compiler<'_> {
@@ -40,7 +40,7 @@ impl Compiler<'_> {
     ) {
         let mut tied: Option<RuleId> = None;
         let (mut selectors, mut won) = (0, 0);
-        let mut place = |marks: &mut HashMap<NodeId, RuleId>, nodes: Vec<NodeId>| {
+        let mut place = |marks: &mut BTreeMap<NodeId, RuleId>, nodes: Vec<NodeId>| {
             for node in nodes {
                 selectors += 1;
                 let holder = *marks.entry(node).or_insert(id);

@@ -172,6 +172,21 @@ impl Compiled {
         id(self.nodes.len() - 1)
     }
 
+    /// Room for as many nodes as most templates make: growing would copy them again and again.
+    #[must_use]
+    pub fn roomy() -> Compiled {
+        Compiled { nodes: Vec::with_capacity(512), ..Compiled::default() }
+    }
+
+    /// Gives back the room that was not needed: nothing is added from now on.
+    pub fn shrink(&mut self) {
+        for node in &mut self.nodes {
+            node.children.shrink_to_fit();
+            node.items.shrink_to_fit();
+        }
+        self.nodes.shrink_to_fit();
+    }
+
     /// The child of a struct or map.
     #[must_use]
     pub fn child(&self, parent: NodeId, key: &str) -> Option<NodeId> {

@@ -1,6 +1,7 @@
 //! Whether files are the same as a moment ago, without reading them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{Metadata, metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,8 @@ use crate::edges::files;
 /// directory that a mounted ConfigMap's `..data` points to is replaced as a whole.
 #[derive(Debug, Clone, Default)]
 pub struct Stamp {
-    files: BTreeMap<PathBuf, Option<Mark>>,
+    /// By the bytes of their paths, which are compared faster than what paths consist of.
+    files: BTreeMap<OsString, Option<Mark>>,
     newest: Option<SystemTime>,
 }
 
@@ -62,6 +64,10 @@ impl Stamp {
     }
 
     fn add(&mut self, path: PathBuf) {
+        // Most of `more` stand in the directories too.
+        if self.files.contains_key(path.as_os_str()) {
+            return;
+        }
         let found = metadata(&path).ok();
         let mark = found.as_ref().map(|found| {
             let modified = (found.mtime(), found.mtime_nsec());
@@ -69,7 +75,7 @@ impl Stamp {
             (found.dev(), found.ino(), found.size(), modified, changed)
         });
         self.note(found);
-        self.files.insert(path, mark);
+        self.files.insert(path.into_os_string(), mark);
     }
 
     /// Of a directory only the time: that something else comes and goes in it changes nothing.
