@@ -1,6 +1,6 @@
 //! From a request to a verdict: which shape governs it, what it finds, and what that means.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::core::judge::finding::Findings;
@@ -96,9 +96,9 @@ impl Shapes {
     /// # Errors
     /// Two shapes of one name, or two for one namespace (the index of the second, a sentence).
     pub fn new(shapes: Vec<Shape>) -> Result<Shapes, (usize, String)> {
-        let mut together = Shapes::default();
+        let (mut together, mut names) = (Shapes::default(), HashSet::new());
         for (index, shape) in shapes.into_iter().enumerate() {
-            if together.all.iter().any(|s| s.name == shape.name) {
+            if !names.insert(shape.name.clone()) {
                 return Err((index, format!("two shapes are named `{}`", shape.name)));
             }
             let shape = Arc::new(shape);
