@@ -26,6 +26,7 @@ pub mod descriptors;
 pub mod dev;
 pub mod journal;
 pub mod listener;
+pub mod log;
 pub mod metrics;
 pub mod operations;
 pub mod options;
