@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::Router;
 use thiserror::Error;
@@ -26,6 +27,7 @@ pub mod descriptors;
 pub mod dev;
 pub mod journal;
 pub mod listener;
+pub mod log;
 pub mod metrics;
 pub mod operations;
 pub mod options;
@@ -213,11 +215,14 @@ fn follow_certificate(
         }
         None => None,
     };
-    let (put, wanting) = (Arc::clone(slot), Arc::clone(slot));
+    if in_use.is_none() {
+        tracing::warn!(reason = Slot::NOTHING, "there is no certificate to serve with");
+    }
+    let (held, put, wanting) = (Arc::clone(slot), Arc::clone(slot), Arc::clone(slot));
     let watched = vec![cert.clone(), key.clone()];
     let followed = Followed {
         source: Source::Certificate,
-        read: Arc::new(move || certificate::look(&cert, &key)),
+        read: Arc::new(move || held.weigh(certificate::look(&cert, &key), SystemTime::now())),
         put: Box::new(move |pair: Pair| {
             let (names, not_after) = (pair.names(), pair.not_after());
             tracing::info!(?names, not_after, "there is a new certificate");
@@ -246,6 +251,7 @@ fn follow_clients(
             Some(content)
         }
         None => {
+            tracing::warn!(reason = client_ca::NOTHING, "no client is let in");
             readiness.set_clients(Err(client_ca::NOTHING.to_owned()));
             None
         }

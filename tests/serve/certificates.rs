@@ -25,6 +25,15 @@ pub fn pair(name: &str) -> (String, String) {
     (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
 }
 
+/// The same, and its time is over.
+fn expired() -> (String, String) {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new([NAME.to_owned()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
+    params.not_after = rcgen::date_time_ymd(2021, 1, 1);
+    (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+}
+
 /// A folder with the two files in it.
 struct Files(tempfile::TempDir);
 
@@ -162,8 +171,9 @@ async fn what_cannot_be_used_changes_nothing_and_shows() {
     files.write(&good);
     let server = files.serve();
     let mut failed = 0.0;
-    let expired = server.metric("jobshape_certificate_not_after_seconds").await;
-    let broken: [&dyn Fn(); 6] = [
+    let end = server.metric("jobshape_certificate_not_after_seconds").await;
+    let broken: [&dyn Fn(); 7] = [
+        &|| files.write(&expired()),
         &|| fs::write(files.at("tls.crt"), "garbage").unwrap(),
         &|| files.write(&(next.0.clone(), other.1.clone())),
         &|| files.write(&(next.0.clone(), next.1[..60].to_owned())),
@@ -185,7 +195,7 @@ async fn what_cannot_be_used_changes_nothing_and_shows() {
         server.until_metric(FAILING, 0.0).await;
     }
     assert_eq!(server.metric(RELOADED).await, Some(0.0), "nothing new was there to use");
-    assert_eq!(server.metric("jobshape_certificate_not_after_seconds").await, expired);
+    assert_eq!(server.metric("jobshape_certificate_not_after_seconds").await, end);
     files.write(&next);
     until(async || shown(&server, &[&good.0, &next.0]).await == der(&next.0)).await;
     assert_eq!(server.metric(RELOADED).await, Some(1.0));
@@ -194,15 +204,9 @@ async fn what_cannot_be_used_changes_nothing_and_shows() {
 #[tokio::test]
 async fn an_expired_one_is_not_ready_and_still_served() {
     let files = Files::new();
-    let good = pair(NAME);
-    files.write(&good);
+    let (old, key) = expired();
+    files.write(&(old.clone(), key));
     let server = files.serve();
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new([NAME.to_owned()]).unwrap();
-    params.not_before = rcgen::date_time_ymd(2020, 1, 1);
-    params.not_after = rcgen::date_time_ymd(2021, 1, 1);
-    let old = params.self_signed(&key).unwrap().pem();
-    files.write(&(old.clone(), key.serialize_pem()));
     until(async || server.get("/readyz").await.body == "the certificate has expired\n").await;
     let end = server.metric("jobshape_certificate_not_after_seconds").await;
     assert_eq!(end, Some(1_609_459_200.0));

@@ -10,7 +10,9 @@ use crate::core::shape::Shape;
 use crate::core::shape::rule::Action;
 use crate::edges::cli::{CannotRun, is_watched, stderr_style};
 use crate::edges::parallel;
+use crate::edges::serve::decision_log::args::whole;
 use crate::edges::serve::dev::DevEntry;
+use crate::edges::serve::log::Log;
 use crate::edges::serve::metrics::reviews::{RuleInfo, ShapeInfo};
 use crate::edges::serve::self_test::self_test;
 use crate::edges::serve::shape_files::{Attempt, Mistakes, ShapeFiles};
@@ -36,12 +38,19 @@ pub struct ServeVerb {
 /// Shapes that cannot be loaded, and everything that keeps the server from starting.
 pub fn run(args: ServeVerb) -> Result<u8, CannotRun> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = whole(&std::io::stderr()).and_then(Log::start).map_err(CannotRun::because)?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log.clone());
     if is_watched() {
-        log.init();
+        lines.init();
     } else {
-        log.json().flatten_event(true).init();
+        lines.json().flatten_event(true).init();
     }
+    let ended = live(args);
+    log.close();
+    ended
+}
+
+fn live(args: ServeVerb) -> Result<u8, CannotRun> {
     let runtime = tokio::runtime::Runtime::new().map_err(CannotRun::because)?;
     let mut source = files(args.shapes);
     let loaded = match runtime.block_on(source.take()) {
@@ -52,8 +61,10 @@ pub fn run(args: ServeVerb) -> Result<u8, CannotRun> {
     };
     let options = args.serve.options(loaded).map_err(CannotRun::because)?;
     let options = Options { source: Some(source), ..options };
-    runtime.block_on(serve::run(options)).map_err(CannotRun::because)?;
-    Ok(0)
+    let ended = runtime.block_on(serve::run(options)).map_err(CannotRun::because);
+    // A file system that does not answer must not keep the process.
+    runtime.shutdown_background();
+    ended.map(|()| 0)
 }
 
 /// Where shapes come from, and go on coming from.

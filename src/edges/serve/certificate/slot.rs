@@ -8,6 +8,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use super::Pair;
+use crate::edges::serve::reload::{self, Found};
 
 /// The place the listener takes the certificate from, anew for every handshake.
 #[derive(Debug)]
@@ -31,6 +32,18 @@ impl Slot {
             tracing::warn!(problem, "not ready");
         }
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = Ok(pair);
+    }
+
+    /// What was found, unless that would make a server not ready that is: all replicas get the same
+    /// files at the same time. What is not valid yet has another mark when it is.
+    pub fn weigh(&self, found: Found<Pair>, now: SystemTime) -> Found<Pair> {
+        let Ok(Some(pair)) = &found.value else { return found };
+        match pair.problem(now) {
+            Some(problem) if self.problem(now).is_none() => {
+                Found { content: reload::mark(&(found.content, &problem)), value: Err(problem) }
+            }
+            _ => found,
+        }
     }
 
     /// Why this slot cannot be served from now, or nothing.
@@ -79,5 +92,27 @@ mod tests {
         slot.put(dev::throwaway(dev::LOOPBACK).ok().unwrap().pair);
         slot.complain("half a file".to_owned());
         assert_eq!(slot.problem(SystemTime::now()), None);
+    }
+
+    #[test]
+    fn a_pair_that_can_be_served_is_not_displaced_by_one_that_cannot() {
+        let pair = || dev::throwaway(dev::LOOPBACK).ok().unwrap().pair;
+        let slot = Slot::empty();
+        let found = |not_before, not_after| Found {
+            content: 1,
+            value: Ok(Some(Pair { not_before, not_after, ..pair() })),
+        };
+        let now = SystemTime::now();
+        assert!(slot.weigh(found(0, 1), now).value.is_ok(), "there is nothing better");
+        slot.put(pair());
+        let expired = slot.weigh(found(0, 1), now);
+        assert_eq!(expired.value.err().unwrap(), "the certificate has expired");
+        let early = slot.weigh(found(i64::MAX - 1, i64::MAX), now);
+        assert_eq!(early.value.err().unwrap(), "the certificate is not valid yet");
+        let good = slot.weigh(found(0, i64::MAX), now);
+        assert!(good.value.is_ok() && good.content == 1 && early.content != 1);
+        // When what is held has expired too, whatever comes is no worse.
+        let later = now + std::time::Duration::from_secs(100 * 365 * 86_400);
+        assert!(slot.weigh(found(0, 1), later).value.is_ok());
     }
 }

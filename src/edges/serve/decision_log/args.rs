@@ -75,7 +75,10 @@ impl LogArgs {
 
 /// The stream without the library's lock and buffer: a reader that does not read blocks nobody
 /// else who writes there, and what failed to go out does not come after all, later.
-fn whole(stream: &impl AsFd) -> io::Result<File> {
+///
+/// # Errors
+/// The system has no file descriptor to give.
+pub fn whole(stream: &impl AsFd) -> io::Result<File> {
     Ok(File::from(stream.as_fd().try_clone_to_owned()?))
 }
 

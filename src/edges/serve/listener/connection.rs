@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout};
 
 use super::phase::Phase;
 use super::registry::{End, Standing};
-use super::tls::{self, Handshakes};
+use super::tls::{Handshakes, failure};
 use crate::edges::serve::metrics::Metrics;
 use crate::edges::serve::metrics::traffic::{HandshakeFailure, Held};
 use crate::edges::serve::options::Limits;
@@ -71,7 +71,7 @@ impl Connection {
                 self.standing.greeted();
                 return self.speak(stream).await;
             }
-            Ok(Err(error)) => match tls::failure(&error) {
+            Ok(Err(error)) => match failure(&error) {
                 Some(reason) => (reason, error),
                 None => return,
             },
@@ -80,8 +80,7 @@ impl Connection {
         if let Some(metrics) = &self.metrics {
             metrics.traffic.handshake_failed(reason);
         }
-        // Among them is the API server saying "bad certificate": a wrong caBundle.
-        tracing::info!(reason = reason.word(), %error, "a TLS handshake failed");
+        tls.say(reason, &error);
     }
 
     async fn speak<S>(self, stream: S)

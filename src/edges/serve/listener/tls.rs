@@ -1,10 +1,13 @@
 //! TLS 1.2 and 1.3, and why a handshake failed.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{AlertDescription, Error, ServerConfig};
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
 use crate::edges::serve::certificate::provider;
@@ -15,19 +18,23 @@ use crate::edges::serve::metrics::traffic::HandshakeFailure;
 pub struct Handshakes {
     slot: Arc<Slot>,
     config: RwLock<Option<Arc<ServerConfig>>>,
+    said: Mutex<HashMap<&'static str, (Instant, u64)>>,
 }
+
+/// How long nothing more is said of handshakes that fail for the same reason.
+const QUIET: Duration = Duration::from_secs(10);
 
 impl Handshakes {
     /// With whatever certificate the slot holds at the moment of a handshake, for any client.
     pub fn with_any_client(slot: Arc<Slot>) -> Result<Self, Error> {
         let config = config(Arc::clone(&slot), None)?;
-        Ok(Self { slot, config: RwLock::new(Some(Arc::new(config))) })
+        Ok(Self { slot, config: RwLock::new(Some(Arc::new(config))), said: Mutex::default() })
     }
 
     /// The same for clients that somebody has to vouch for; none is let in until
     /// [`Handshakes::check_clients`] says by what.
     pub fn with_known_clients(slot: Arc<Slot>) -> Self {
-        Self { slot, config: RwLock::new(None) }
+        Self { slot, config: RwLock::new(None), said: Mutex::default() }
     }
 
     /// From now on clients are checked by this. Sessions of clients that another one let in cannot
@@ -42,6 +49,24 @@ impl Handshakes {
     pub fn acceptor(&self) -> Option<TlsAcceptor> {
         let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
         config.clone().map(TlsAcceptor::from)
+    }
+
+    /// Says that a handshake failed, now and then: whoever can connect could otherwise fill the log
+    /// until everything else has gone from it.
+    pub fn say(&self, reason: HandshakeFailure, error: &io::Error) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = match said.get_mut(reason.word()) {
+            Some((last, more)) if last.elapsed() < QUIET => {
+                *more += 1;
+                return;
+            }
+            Some((_, more)) => *more,
+            None => 0,
+        };
+        said.insert(reason.word(), (Instant::now(), 0));
+        drop(said);
+        // Among them is the API server saying "bad certificate": a wrong caBundle.
+        tracing::info!(reason = reason.word(), %error, more, "a TLS handshake failed");
     }
 }
 
@@ -95,5 +120,30 @@ fn reason(error: &Error) -> HandshakeFailure {
             HandshakeFailure::ClientCertificate
         }
         _ => HandshakeFailure::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::edges::serve::decision_log::tests::log_of;
+
+    #[test]
+    fn failed_handshakes_do_not_fill_the_log() {
+        let handshakes = Handshakes::with_known_clients(Arc::new(Slot::empty()));
+        let error = io::Error::other("no");
+        let log = log_of(|| {
+            for _ in 0..100 {
+                handshakes.say(HandshakeFailure::NotTls, &error);
+            }
+            handshakes.say(HandshakeFailure::BadCertificate, &error);
+            let long_ago = Instant::now().checked_sub(QUIET).unwrap();
+            handshakes.said.lock().unwrap().get_mut("not_tls").unwrap().0 = long_ago;
+            handshakes.say(HandshakeFailure::NotTls, &error);
+        });
+        let lines: Vec<_> = log.lines().collect();
+        assert_eq!(lines.len(), 3, "{log}");
+        assert!(lines[0].contains("\"more\":0") && lines[1].contains("bad_certificate"), "{log}");
+        assert!(lines[2].contains("not_tls") && lines[2].contains("\"more\":99"), "{log}");
     }
 }
