@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -30,6 +30,13 @@ impl Drop for Process {
 }
 
 fn start(arguments: &[&str]) -> Process {
+    let (process, log) = begin(arguments);
+    std::thread::spawn(move || log.lines().for_each(drop));
+    process
+}
+
+/// The same with its standard error, of which nobody reads on.
+fn begin(arguments: &[&str]) -> (Process, BufReader<ChildStderr>) {
     let shapes = concat!(env!("CARGO_MANIFEST_DIR"), "/rules/pm-agent/shape.yaml");
     let mut child = Command::new(env!("CARGO_BIN_EXE_jobshape"))
         .args(["serve", "--dev", "--listen=127.0.0.1:0", "--ops-listen=127.0.0.1:0"])
@@ -39,14 +46,13 @@ fn start(arguments: &[&str]) -> Process {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let listening: Value = lines
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let listening: Value = log
         .by_ref()
-        .map(|line| serde_json::from_str::<Value>(&line).unwrap())
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap())
         .find(|line| line["message"] == "listening")
         .unwrap();
-    // Nobody may be kept waiting for a reader of the log.
-    std::thread::spawn(move || lines.for_each(drop));
     let address = |field: &str| listening[field].as_str().unwrap().parse().unwrap();
     let mut configuration = String::new();
     let mut printed = BufReader::new(child.stdout.take().unwrap());
@@ -55,7 +61,8 @@ fn start(arguments: &[&str]) -> Process {
     }
     std::thread::spawn(move || printed.read_to_end(&mut Vec::new()));
     let client = super::trusting(&configuration);
-    Process { child, webhook: address("webhook"), operations: address("operations"), client }
+    let (webhook, operations) = (address("webhook"), address("operations"));
+    (Process { child, webhook, operations, client }, log)
 }
 
 impl Process {
@@ -106,6 +113,40 @@ async fn a_signal_begins_the_end_and_a_second_one_is_the_end() {
 #[tokio::test]
 async fn one_signal_is_enough() {
     let mut process = start(&["--lame-duck=100ms", "--drain=1s"]);
+    process.signal();
+    assert!(process.ended().await.success());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_log_that_nobody_reads_stops_nothing() {
+    use std::fs::OpenOptions;
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    const NONBLOCK: i32 = 0o4000;
+    let (mut process, _unread) = begin(&["--lame-duck=1h"]);
+    let pipe = format!("/proc/{}/fd/2", process.child.id());
+    let mut pipe = OpenOptions::new().write(true).custom_flags(NONBLOCK).open(pipe).unwrap();
+    while pipe.write(b"\n").is_ok() {}
+    process.signal();
+    until(async || process.ready().await == 503).await;
+    assert_eq!(process.post().await.unwrap().response()["uid"], UID);
+    process.signal();
+    assert!(process.ended().await.success());
+}
+
+#[tokio::test]
+async fn a_file_that_does_not_answer_does_not_keep_the_end() {
+    use std::fs::OpenOptions;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca");
+    let mut process = start(&["--client-ca", file.to_str().unwrap(), "--lame-duck=1h"]);
+    assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+    // It opens when somebody reads it, who then waits for what never comes.
+    let open = tokio::task::spawn_blocking(move || OpenOptions::new().write(true).open(file));
+    let _open = soon(open).await.unwrap().unwrap();
+    process.signal();
+    until(async || process.ready().await == 503).await;
     process.signal();
     assert!(process.ended().await.success());
 }
