@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::apiserver::Failure;
+use crate::balancer::Dead;
 use crate::outside::authority::{Authority, Volume};
 use crate::row::Row;
 use crate::stage::Stage;
@@ -66,7 +67,7 @@ pub async fn expiring(stage: &mut Stage, _: bool) -> Result<Row, Failure> {
     settings.certificate = volume.path().display().to_string();
     stage.start(0, settings)?;
     stage.replica(0)?.wait(true).await?;
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    stage.balance(Dead::Kept).await?;
     let ((), tally) = stage
         .while_jobs_are_created(async |stage| {
             stage.replica(0)?.wait(false).await?;

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::apiserver::Failure;
+use crate::balancer::Dead;
 use crate::outside::Target;
 use crate::row::Row;
 use crate::stage::Stage;
@@ -79,7 +80,7 @@ pub async fn no_descriptors(stage: &mut Stage, full: bool) -> Result<Row, Failur
     settings.before = "ulimit -n 64".to_owned();
     stage.start(0, settings)?;
     stage.replica(0)?.wait(true).await?;
-    sleep(Duration::from_millis(600)).await;
+    stage.balance(Dead::Kept).await?;
     let ((), tally) = stage
         .while_jobs_are_created(async |stage| {
             let target = targets(stage)?[0].clone();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::apiserver::Failure;
+use crate::balancer::Dead;
 use crate::row::Row;
 use crate::stage::Stage;
 
@@ -17,7 +18,7 @@ pub async fn disk_full(stage: &mut Stage, full: bool) -> Result<Row, Failure> {
     settings.flags.extend(["--record".to_owned(), folder.display().to_string()]);
     stage.start(0, settings)?;
     stage.replica(0)?.wait(true).await?;
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    stage.balance(Dead::Kept).await?;
     let ((), tally) = stage
         .while_jobs_are_created(async |_| {
             tokio::time::sleep(Duration::from_secs(seconds)).await;

@@ -171,7 +171,8 @@ impl Stage {
         Ok(())
     }
 
-    /// What a fault before left broken is put right, so that it is not the next one's.
+    /// What a fault before left broken is put right, so that it is not the next one's. The API server
+    /// keeps its connections, so without new ones a replica that was away would be asked nothing.
     pub async fn repair(&mut self) -> Result<(), Failure> {
         for n in [0, 1] {
             let ready = match &self.replicas[n] {
@@ -182,7 +183,7 @@ impl Stage {
                 self.restore(n).await?;
             }
         }
-        self.settle().await
+        self.balance(Dead::Kept).await
     }
 
     /// A further replica with ports of its own, which haproxy does not know.
