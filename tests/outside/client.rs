@@ -104,8 +104,12 @@ impl Client {
         result
     }
 
-    async fn send(&mut self, path: &str, body: Bytes) -> Result<Reply, String> {
-        // A connection that the server has closed is replaced, as a pool does.
+    /// Opens its connection, if there is none. One that the server has closed is replaced, as a pool
+    /// does.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub async fn connect(&mut self) -> Result<(), String> {
         if self.open.as_ref().is_some_and(|(sender, _)| sender.is_closed()) {
             self.close();
         }
@@ -120,6 +124,11 @@ impl Client {
             self.open = Some((sender, driver));
             self.opened += 1;
         }
+        Ok(())
+    }
+
+    async fn send(&mut self, path: &str, body: Bytes) -> Result<Reply, String> {
+        self.connect().await?;
         let Some((sender, _)) = &mut self.open else { return Err("no connection".to_owned()) };
         sender.ready().await.map_err(|e| format!("waiting for the connection: {e}"))?;
         let mut request = Request::post(path)
