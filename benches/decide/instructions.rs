@@ -10,7 +10,7 @@ use crate::cases::{case, committed_among, decide, parse, scan};
 /// How often each side runs, so that one call is told from starting and loading.
 const CALLS: u64 = 100;
 
-/// How far from its committed figure a share may be.
+/// How far above its committed figure, or its bound, a share may be.
 const SLACK: f64 = 0.05;
 
 /// The cases that are counted, with the share that the design allows where that is met: for CREATE
@@ -47,7 +47,7 @@ pub fn count(write: bool) -> ExitCode {
     };
     let mut file = "# decide --instructions --write: case, instructions of a decision and of the parse, share\n"
         .to_owned();
-    let mut complaints = vec![];
+    let (mut complaints, mut better) = (vec![], false);
     println!("| instructions of one call | decide | parse | share | committed | bound |");
     println!("|---|---|---|---|---|---|");
     for (name, bound) in COUNTED {
@@ -70,13 +70,13 @@ pub fn count(write: bool) -> ExitCode {
             if share > before * (1.0 + SLACK) {
                 complaints.push(format!("{name} costs more than 5 % over the committed figure"));
             }
+            // No reason to stop anybody; but the figure that is compared with should be true.
             if share < before * (1.0 - SLACK) {
-                complaints.push(format!(
-                    "{name} costs 5 % less than the committed figure: commit the new figure"
-                ));
+                eprintln!("instructions: {name} costs 5 % less than the committed figure");
+                better = true;
             }
         }
-        if bound.is_some_and(|bound| share > bound) {
+        if bound.is_some_and(|bound| share > bound * (1.0 + SLACK)) {
             complaints.push(format!("{name} costs more than the design allows"));
         }
     }
@@ -89,11 +89,10 @@ pub fn count(write: bool) -> ExitCode {
     for complaint in &complaints {
         eprintln!("instructions: {complaint}");
     }
-    if complaints.is_empty() {
-        return ExitCode::SUCCESS;
+    if better || !complaints.is_empty() {
+        eprintln!("To commit what is counted now: make instructions WRITE=1");
     }
-    eprintln!("To commit what is counted now: make instructions WRITE=1");
-    ExitCode::from(1)
+    ExitCode::from(u8::from(!complaints.is_empty()))
 }
 
 fn could_not(message: &str) -> ExitCode {

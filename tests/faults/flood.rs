@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const OPENING: usize = 400;
 
 /// The memory that the manifests give a replica, MiB.
-pub const MEMORY_LIMIT: f64 = 256.0;
+pub const MEMORY_LIMIT: f64 = 384.0;
 
 /// What became of the reviews of a flood.
 #[derive(Debug, Default)]

@@ -79,13 +79,6 @@ pub async fn receive(
             discard(body, limit, deadline).await;
             return Err(failure);
         }
-        let rest = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        if rest > 0 && bytes.capacity() < bytes.len() + data.len() {
-            // All that is announced, now that some of it has come: a vector that doubles would hold
-            // up to three times what is charged. What is not written to is no memory yet.
-            let left = limit.saturating_sub(bytes.len());
-            bytes.reserve_exact(rest.saturating_add(data.len()).min(left));
-        }
         bytes.extend_from_slice(data);
     }
 }
