@@ -7,6 +7,7 @@ mod certificates;
 mod clients;
 mod connections;
 mod crowded;
+mod hold;
 mod identified;
 mod lifecycle;
 mod process;

@@ -2,7 +2,10 @@
 //! an order that is drawn, so that a busy machine slows all of them. The time is what the thread had
 //! of its core, not what passed on the wall.
 
+use jobshape::core::changes::Random;
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::side_by_side::{Median, shuffle};
 
 /// How many blocks a table rests on.
 pub const BLOCKS: usize = 40;
@@ -12,24 +15,16 @@ pub const FEWEST: usize = 20;
 /// How long one turn lasts at least, in seconds.
 const TURN: f64 = 0.01;
 
-/// A median, and an interval that holds the true one with 95 %.
-#[derive(Clone, Copy)]
-pub struct Median {
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
 /// The times of one call of each arm, a row a block.
 pub struct Times(Vec<Vec<f64>>);
 
 /// Measures the arms.
 pub fn measure(blocks: usize, arms: &mut [&mut dyn FnMut()]) -> Times {
     let calls: Vec<u32> = arms.iter_mut().map(|arm| calls_in_a_turn(arm)).collect();
-    let mut random = Random(0x5eed);
+    let mut random = Random::new(0x5eed);
     let mut order: Vec<usize> = (0..arms.len()).collect();
     let rows = (0..blocks).map(|_| {
-        random.shuffle(&mut order);
+        shuffle(&mut order, &mut random);
         let mut row = vec![0.0; arms.len()];
         for &arm in &order {
             row[arm] = time(calls[arm], arms[arm]);
@@ -42,28 +37,13 @@ pub fn measure(blocks: usize, arms: &mut [&mut dyn FnMut()]) -> Times {
 impl Times {
     /// The median time of an arm, in seconds.
     pub fn of(&self, arm: usize) -> f64 {
-        median(self.0.iter().map(|row| row[arm]).collect()).value
+        Median::of(self.0.iter().map(|row| row[arm])).value
     }
 
     /// The median of the blocks' ratios of two arms.
     pub fn ratio(&self, arm: usize, of: usize) -> Median {
-        median(self.0.iter().map(|row| row[arm] / row[of]).collect())
+        Median::of(self.0.iter().map(|row| row[arm] / row[of]))
     }
-}
-
-/// The interval goes by rank: however the values are distributed, the number of them below the true
-/// median is binomial.
-fn median(mut values: Vec<f64>) -> Median {
-    values.sort_by(f64::total_cmp);
-    let count = values.len();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a few dozen"
-    )]
-    let rank = ((count as f64 / 2.0 - 0.98 * (count as f64).sqrt()).floor() as usize).max(1) - 1;
-    Median { value: values[count / 2], low: values[rank], high: values[count - 1 - rank] }
 }
 
 fn calls_in_a_turn(arm: &mut dyn FnMut()) -> u32 {
@@ -90,22 +70,4 @@ fn time(calls: u32, arm: &mut dyn FnMut()) -> f64 {
 fn now() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
-
-/// Marsaglia's xorshift, seeded: the same order in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % bound as u64).unwrap_or(0)
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
-        }
-    }
 }

@@ -19,6 +19,8 @@ mod instructions;
 mod memory;
 mod rows;
 mod shares;
+#[path = "../side_by_side.rs"]
+mod side_by_side;
 
 use std::process::ExitCode;
 

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::blocks::Median;
+use crate::side_by_side::Median;
 
 /// What becomes of the rows.
 pub struct Rows {

@@ -13,7 +13,8 @@ use crate::apiserver::Failure;
 use crate::load::{Burst, Clients, Request, quantile};
 use crate::outside::reviews::{allowed, review};
 use crate::process::{Arms, Certificate, cpu};
-use crate::report::{Median, Report};
+use crate::report::{Report, interval};
+use crate::side_by_side::Median;
 
 const UID: &str = "0d9a8e6c-1c6f-4f7e-9a53-6a0f4e1f9a11";
 
@@ -111,7 +112,7 @@ pub async fn measure(
             format!("{:.0}/s", theirs.rate),
             format!("{:.3}", theirs.cpu),
             format!("{:.2}", ratio.value),
-            ratio.interval(),
+            interval(ratio),
         ]);
         report.point("straight at the listener", &format!("{title} clients"), ratio, None);
     }

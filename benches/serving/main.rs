@@ -18,6 +18,8 @@ mod plot;
 mod policies;
 mod process;
 mod report;
+#[path = "../side_by_side.rs"]
+mod side_by_side;
 mod through;
 
 use std::process::ExitCode;

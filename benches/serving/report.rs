@@ -8,39 +8,11 @@ use serde_json::{Value, json};
 
 use crate::apiserver::VERSION;
 use crate::plot;
+use crate::side_by_side::Median;
 
-/// A median, and an interval that holds the true one with 95 %.
-#[derive(Debug, Clone, Copy)]
-pub struct Median {
-    /// The median.
-    pub value: f64,
-    /// The lower end of the interval.
-    pub low: f64,
-    /// Its upper end.
-    pub high: f64,
-}
-
-impl Median {
-    /// Of these values. The interval goes by rank: however they are distributed, the number of them
-    /// below the true median is binomial.
-    pub fn of(values: impl Iterator<Item = f64>) -> Self {
-        let mut values: Vec<f64> = values.collect();
-        values.sort_by(f64::total_cmp);
-        let count = values.len();
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "a few dozen"
-        )]
-        let rank = (count as f64 / 2.0 - 0.98 * (count as f64).sqrt()).max(0.0) as usize;
-        Self { value: values[count / 2], low: values[rank], high: values[count - 1 - rank] }
-    }
-
-    /// The interval, as a table shows it.
-    pub fn interval(self) -> String {
-        format!("{:.2}–{:.2}", self.low, self.high)
-    }
+/// An interval, as a table shows it.
+pub fn interval(median: Median) -> String {
+    format!("{:.2}–{:.2}", median.low, median.high)
 }
 
 /// What was measured so far.
@@ -82,7 +54,7 @@ impl Report {
             let met = if ratio.value <= bound { "met" } else { "not met" };
             format!("{bound:.2}, {met}")
         });
-        self.plain(&[title.to_owned(), format!("{:.2}", ratio.value), ratio.interval(), met]);
+        self.plain(&[title.to_owned(), format!("{:.2}", ratio.value), interval(ratio), met]);
         self.point(figure, title, ratio, bound);
     }
 

@@ -15,7 +15,8 @@ use crate::load::{Burst, Clients, Request, quantile};
 use crate::outside::{Replica, Target};
 use crate::policies;
 use crate::process::{Arms, cpu};
-use crate::report::{Median, Report};
+use crate::report::Report;
+use crate::side_by_side::{Median, shuffle};
 
 /// The namespace of the committed shape.
 pub const NAMESPACE: &str = "pm-agent";
@@ -117,9 +118,7 @@ async fn table(
     let mut random = Random::new(11);
     for block in 0..=effort.blocks {
         let mut order: Vec<usize> = (0..ARMS.len()).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.below(last + 1));
-        }
+        shuffle(&mut order, &mut random);
         for arm in order {
             let before = cpu(&arms.jobshape)?;
             let burst = clients.burst(&requests[arm], each).await?;

@@ -85,7 +85,9 @@ pub async fn parallel(stage: &mut Stage, full: bool) -> Result<Row, Failure> {
                 let job = if good { job() } else { tampered(n) };
                 (good, review(NAMESPACE, &uid, &job), uid)
             });
-            send(&target, reviews.collect()).await
+            let mut flood = Flood::default();
+            send(&target, reviews.collect(), &mut flood).await?;
+            Ok(flood)
         })
         .await?;
     flood.check()?;
@@ -103,21 +105,16 @@ pub async fn large(stage: &mut Stage, full: bool) -> Result<Row, Failure> {
     let (flood, tally) = stage
         .while_jobs_are_created(async |stage| {
             let target = target(stage)?;
-            let mut all = Flood::default();
+            let mut flood = Flood::default();
             for _ in 0..rounds {
                 let reviews = (0..clients).map(|n| {
                     // Not as the template has it, so refused.
                     let uid = format!("large-{n}");
                     (false, review(NAMESPACE, &uid, &padded(job(), 8_000_000)), uid)
                 });
-                let one = send(&target, reviews.collect()).await?;
-                all.judged += one.judged;
-                all.shed += one.shed;
-                all.wrong += one.wrong;
-                all.hung.extend(one.hung);
-                all.longest = all.longest.max(one.longest);
+                send(&target, reviews.collect(), &mut flood).await?;
             }
-            Ok(all)
+            Ok(flood)
         })
         .await?;
     flood.check()?;
@@ -132,7 +129,12 @@ pub async fn large(stage: &mut Stage, full: bool) -> Result<Row, Failure> {
     )
 }
 
-async fn send(target: &Target, reviews: Vec<(bool, Bytes, String)>) -> Result<Flood, Failure> {
+/// Sends them all at once, and adds what became of them.
+async fn send(
+    target: &Target,
+    reviews: Vec<(bool, Bytes, String)>,
+    flood: &mut Flood,
+) -> Result<(), Failure> {
     let mut tasks = JoinSet::new();
     // Both ends of each handshake are on this machine: with all at once none would be done in time.
     let opening = Arc::new(Semaphore::new(OPENING));
@@ -153,12 +155,11 @@ async fn send(target: &Target, reviews: Vec<(bool, Bytes, String)>) -> Result<Fl
             (good, uid, began.elapsed(), reply)
         });
     }
-    let mut flood = Flood::default();
     while let Some(done) = tasks.join_next().await {
         let (good, uid, took, reply) = done.map_err(Failure::during("flooding"))?;
         flood.count(good, &uid, took, reply);
     }
-    Ok(flood)
+    Ok(())
 }
 
 fn target(stage: &Stage) -> Result<Target, Failure> {

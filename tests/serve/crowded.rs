@@ -1,8 +1,8 @@
 //! More than there is room for: connections, bodies, decisions.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::hold::Hold;
 use super::{ENFORCE, Reply, Talk, UID, head, options, review, soon, start, until};
 use jobshape::core::judge::Shapes;
 use jobshape::edges::serve::Options;
@@ -20,18 +20,10 @@ fn assert_shed(reply: &Reply) {
     assert!(reply.head.contains("retry-after: 1\r\n"), "{}", reply.head);
 }
 
-/// Keeps decisions until the test lets go.
-static HELD: AtomicBool = AtomicBool::new(false);
-
-/// Whether there is one.
-static BEGUN: AtomicBool = AtomicBool::new(false);
+static HOLD: Hold = Hold::new();
 
 fn held(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
-    // Only large ones, which have threads of their own: a held one must hold nobody else.
-    while body.len() > 64 * 1024 && HELD.load(Ordering::SeqCst) {
-        BEGUN.store(true, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    HOLD.decide(body);
     super::admit(shapes, entrance, body)
 }
 
@@ -91,10 +83,10 @@ async fn who_is_judged_stays_and_others_are_told_to_come_again() {
     options.limits.shed_connections = 1;
     options.limits.header = Duration::from_secs(60);
     let server = start(options);
-    HELD.store(true, Ordering::SeqCst);
+    HOLD.begin();
     let mut busy = server.connect().await;
     busy.post(ENFORCE, review(100 << 10).as_bytes()).await;
-    until(async || BEGUN.load(Ordering::SeqCst)).await;
+    HOLD.until_one_is_held().await;
     let mut shed = server.connect().await;
     // Beyond those that are told: it waits for one of them to go.
     let mut waits = Box::pin(server.connect());
@@ -107,7 +99,7 @@ async fn who_is_judged_stays_and_others_are_told_to_come_again() {
     let mut waited = waits.await;
     waited.post(ENFORCE, review(1000).as_bytes()).await;
     assert_shed(&waited.reply().await);
-    HELD.store(false, Ordering::SeqCst);
+    HOLD.end();
     assert_eq!(busy.reply().await.response()["uid"], UID);
     assert_eq!(server.metric("jobshape_shed_total{reason=\"connections\"}").await, Some(2.0));
     assert_answered(&mut server.connect().await).await;

@@ -1,9 +1,9 @@
 //! What the real API server does with a request that was told to come again.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::Running;
+use super::hold::Hold;
 use crate::apiserver::{self, Cluster, Identity, Probe};
 use crate::both_ways::webhook::{changed, configuration, job, shape};
 use jobshape::core::judge::Shapes;
@@ -12,18 +12,10 @@ use jobshape::edges::serve::{Options, Tls};
 use jobshape::formats::review::{Answer, Entrance, answer};
 use serde_json::json;
 
-/// Keeps a decision until the test lets go.
-static HELD: AtomicBool = AtomicBool::new(false);
-
-/// Whether there is one.
-static BEGUN: AtomicBool = AtomicBool::new(false);
+static HOLD: Hold = Hold::new();
 
 fn held(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
-    // Only what the test itself sends: a large Job of nobody's namespace.
-    while body.len() > 64 * 1024 && HELD.load(Ordering::SeqCst) {
-        BEGUN.store(true, Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    HOLD.decide(body);
     answer(shapes, entrance, body)
 }
 
@@ -54,17 +46,17 @@ async fn the_api_server_comes_again_and_the_job_is_created() {
 
     // The one place is taken by a decision that lasts, so the API server's request is shed.
     let shed = "jobshape_shed_total{reason=\"connections\"}";
-    HELD.store(true, Ordering::SeqCst);
+    HOLD.begin();
     let mut busy = webhook.connect_as_host(cluster.webhook_host()).await;
     busy.post("/validate/enforce?timeout=30s", super::review(100 << 10).as_bytes()).await;
-    super::until(async || BEGUN.load(Ordering::SeqCst)).await;
+    HOLD.until_one_is_held().await;
     let before = webhook.metric(shed).await.unwrap();
     let namespace_name = namespace.name.clone();
     let creating =
         tokio::spawn(async move { session.create_job(&namespace_name, &job("main-x")).await });
     super::until(async || webhook.metric(shed).await.unwrap() > before).await;
     assert!(!creating.is_finished(), "it was given up at once");
-    HELD.store(false, Ordering::SeqCst);
+    HOLD.end();
     let created = tokio::time::timeout(Duration::from_secs(20), creating).await.unwrap().unwrap();
     assert_eq!(created.unwrap().object["metadata"]["name"], "main-x");
     installed.remove(cluster, &probe).await.unwrap();
