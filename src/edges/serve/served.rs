@@ -133,7 +133,6 @@ impl InForce {
         metrics.reviews.set_shapes(&loaded.info);
         self.served.put(loaded.shapes);
         self.readiness.set_self_test(loaded.self_test);
-        self.readiness.set_shapes(Ok(()));
         metrics.reloads.succeeded(Source::Shapes);
         metrics.reloads.generation.inc();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -145,7 +144,7 @@ impl InForce {
         let message = if self.good {
             "the shapes are not reloaded: the last good ones stay in force"
         } else {
-            self.readiness.set_shapes(Err(mistakes.reason()));
+            self.readiness.set_no_shapes(mistakes.reason());
             "there are no valid shapes"
         };
         for report in &mistakes.0 {
