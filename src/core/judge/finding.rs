@@ -10,6 +10,8 @@ pub const MAX_FINDINGS: usize = 100;
 /// A deviation attributed to a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// Whose rule it is: nothing for the shape that speaks, or which of the verdict's other shapes.
+    pub other: Option<usize>,
     /// The rule that speaks.
     pub rule: RuleId,
     /// The action that decides.
@@ -48,4 +50,41 @@ pub struct Findings {
     pub enforced: usize,
     /// How many more an update leaves as they were: they are not among the others.
     pub old: usize,
+}
+
+impl Finding {
+    /// An object of a kind that no governing shape has a template for.
+    #[must_use]
+    pub fn of_another_kind(rule: RuleId, action: Action, kind: &str) -> Finding {
+        let (has, object) = match kind {
+            "CronJob" => ("Jobs", "CronJob"),
+            _ => ("CronJobs", "Job"),
+        };
+        Finding {
+            other: None,
+            rule,
+            action,
+            raised_by: None,
+            path: String::new(),
+            pointer: String::new(),
+            expected: None,
+            message: Cow::Owned(format!(
+                "it has a template for {has} and none for {object}s, so every {object} in its namespaces is refused"
+            )),
+            help: None,
+            part: None,
+            missing: false,
+            extra: false,
+            template_at: None,
+        }
+    }
+}
+
+impl Findings {
+    /// One finding and no other.
+    #[must_use]
+    pub fn of_one(finding: Finding) -> Findings {
+        let enforced = usize::from(finding.action == Action::Enforce);
+        Findings { findings: vec![finding], count: 1, enforced, old: 0 }
+    }
 }
