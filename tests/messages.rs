@@ -45,7 +45,7 @@ fn pm_agent() -> String {
 impl Mistake {
     /// The Job as somebody writes it.
     fn job(&self, shape: &Shape) -> Value {
-        let mut job = shape.fill(&[]).unwrap().to_json();
+        let mut job = shape.first().fill(&[]).unwrap().to_json();
         json_patch::patch(&mut job, &self.patch).unwrap_or_else(|e| panic!("{}: {e}", self.name));
         job
     }

@@ -34,7 +34,7 @@ pub async fn agree(
     offline: &Outcome,
     shapes: &Shapes,
 ) -> Result<(), String> {
-    let shape: &Arc<Shape> = shapes.of_namespace(&built.namespace).ok_or("no shape governs it")?;
+    let shape: &Arc<Shape> = shapes.of_namespace(&built.namespace).first().ok_or("no shape governs it")?;
     taken(&built.namespace);
     let answer = send(session, built, path).await;
     was_asked(&taken(&built.namespace), built, offline)?;

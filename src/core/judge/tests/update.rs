@@ -20,6 +20,7 @@ pub fn verdict(shape: &Shape, old: &Job, new: &Job) -> Verdict {
         kind: "Job",
         namespace: NAMESPACE,
         operation: Operation::Update,
+        requester: None,
         object: &after,
         old: Some(Old::new(&read)),
         pointers: false,
@@ -317,6 +318,7 @@ fn without_an_old_object_an_update_is_a_new_job() {
         kind: "Job",
         namespace: NAMESPACE,
         operation: Operation::Create,
+        requester: None,
         object: &after,
         old: Some(Old::new(&read)),
         pointers: false,
@@ -429,6 +431,7 @@ mod removal {
                 kind: "CronJob",
                 namespace,
                 operation: Operation::Update,
+                requester: None,
                 object: &freed,
                 old: Some(Old::new(&read)),
                 pointers: false,
@@ -508,8 +511,8 @@ proptest! {
         let shape = shape(&template, "variables: {run: {enum: [a, b]}}");
         let verdict = verdict(&shape, &old, &new);
         let (before, after) = (Node::from_json(&old.0), Node::from_json(&new.0));
-        let had = judge_one(&shape, &before, NAMESPACE);
-        let has = judge_one(&shape, &after, NAMESPACE);
+        let had = judge_one(&shape, shape.first(), &before, NAMESPACE);
+        let has = judge_one(&shape, shape.first(), &after, NAMESPACE);
         if has.count == 0 || old == new {
             prop_assert_eq!(verdict.kind, VerdictKind::Allow);
         } else if had.count == 0 && verdict.shape.is_some() {

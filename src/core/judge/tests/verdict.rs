@@ -25,6 +25,7 @@ fn verdict(
         kind,
         namespace,
         operation,
+        requester: None,
         object: &object,
         old: None,
         pointers: false,
@@ -93,7 +94,7 @@ fn a_shape_governs_every_namespace_that_it_names() {
         named("b", "match: {namespaces: [b1]}"),
     ])
     .unwrap();
-    let name = |namespace| shapes.of_namespace(namespace).map(|shape| shape.name.as_str());
+    let name = |namespace| shapes.of_namespace(namespace).first().map(|shape| shape.name.as_str());
     assert_eq!(
         (name("a1"), name("a2"), name("b1"), name("a")),
         (Some("a"), Some("a"), Some("b"), None)
