@@ -100,6 +100,7 @@ fn answered(shape: &Shape, job: &Value) -> String {
         kind,
         namespace: &shape.namespaces[0],
         operation: Operation::Create,
+        requester: None,
         object: &Node::from_json(job),
         old: None,
         pointers: true,

@@ -87,7 +87,7 @@ const PROBE: &str = "pm-agent-worker-probe";
 async fn write_the_reviews() {
     let cluster = apiserver::shared().await;
     let shapes = committed();
-    let job = shapes.of_namespace(NAMESPACE).first().unwrap().fill(&[]).unwrap().to_json();
+    let job = shapes.of_namespace(NAMESPACE).first().unwrap().first().fill(&[]).unwrap().to_json();
     let webhook = start(Options {
         tls: Tls::Dev { host: cluster.webhook_host().to_owned() },
         listen: (cluster.webhook_bind_address(), 0).into(),

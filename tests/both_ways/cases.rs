@@ -261,7 +261,7 @@ fn all_enforce(one: &LoadedSuite) -> bool {
 }
 
 fn template(shapes: &Shapes) -> Value {
-    shapes.of_namespace(NAMESPACE).first().unwrap().fill(&[]).unwrap().to_json()
+    shapes.of_namespace(NAMESPACE).first().unwrap().first().fill(&[]).unwrap().to_json()
 }
 
 /// Whoever the test file says that it is, with the permissions that its cases need and no others.

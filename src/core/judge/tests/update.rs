@@ -306,6 +306,7 @@ fn without_an_old_object_an_update_is_a_new_job() {
             kind: "Job",
             namespace: NAMESPACE,
             operation: Operation::Update,
+            requester: None,
             object: &after,
             old,
             pointers: false,

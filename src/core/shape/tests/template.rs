@@ -186,7 +186,7 @@ fn the_filled_template_is_the_job_that_must_pass() {
         &template,
         "variables:\n  run: {pattern: '[a-z]+', example: abc}\n  kind: {enum: [x, z]}\n  deadline: {type: integer, minimum: 1, maximum: 9, example: 5}\n  note: {maxLength: 9, at: [$.metadata.annotations.a]}",
     );
-    let filled = of.fill(&[]).unwrap().to_json();
+    let filled = of.first().fill(&[]).unwrap().to_json();
     assert_eq!(
         filled.pointer("/spec/template/spec/containers/0/args").unwrap(),
         &json!(["--run=abc", "x"])
@@ -195,16 +195,16 @@ fn the_filled_template_is_the_job_that_must_pass() {
     assert_eq!(filled.pointer("/metadata/annotations/a").unwrap(), "sample");
     crate::core::testing::admits(&of, &Job(filled));
 
-    let values = of.settings([("run", "xyz"), ("deadline", "7"), ("kind", "z")]).unwrap();
-    let filled = of.fill(&values).unwrap().to_json();
+    let values = of.first().settings([("run", "xyz"), ("deadline", "7"), ("kind", "z")]).unwrap();
+    let filled = of.first().fill(&values).unwrap().to_json();
     assert_eq!(
         filled.pointer("/spec/template/spec/containers/0/args").unwrap(),
         &json!(["--run=xyz", "z"])
     );
     assert_eq!(filled.pointer("/spec/activeDeadlineSeconds").unwrap(), 7);
     // What is no value of the type stays text, and is refused.
-    let wrong = of.fill(&of.settings([("deadline", "07")]).unwrap()).unwrap().to_json();
+    let wrong = of.first().fill(&of.first().settings([("deadline", "07")]).unwrap()).unwrap().to_json();
     assert_eq!(wrong.pointer("/spec/activeDeadlineSeconds").unwrap(), "07");
-    let unknown = of.settings([("rum", "a")]).unwrap_err();
+    let unknown = of.first().settings([("rum", "a")]).unwrap_err();
     assert_eq!(unknown.to_string(), "the shape has no variable `rum`; did you mean `run`?");
 }
