@@ -31,7 +31,7 @@ pub mod variables;
 use document::{Document, Operation, template_files};
 use identities::{Identities, Requester};
 use rule::{Rule, RuleId};
-use template::{Made, Of, Template, Written};
+use template::{Of, Template, Written};
 use variable::{VariableId, Variables};
 
 /// A loaded shape: everything a decision needs, nothing that could still fail.
@@ -84,23 +84,27 @@ impl Shape {
             return Err(mistakes);
         }
         let digest = digest::of(root, written.iter().map(|written| &written.node));
-        let mut made: Vec<Made> = vec![];
+        let (mut templates, mut found): (Vec<Template>, Vec<Vec<Mistake>>) = (vec![], vec![]);
         for written in &written {
-            match written.of() {
-                Ok(of) => {
-                    made.push(Template::compile(api, &document, of, written));
-                    if of == Of::CronJob {
-                        let of_child = cron_job::document_of_child(&document);
-                        made.push(Template::compile(api, &of_child, Of::Child, written));
-                    }
+            let mut made = match written.of() {
+                Ok(of) => vec![Template::compile(api, &document, of, written)],
+                Err(mistake) => {
+                    mistakes.push(mistake);
+                    continue;
                 }
-                Err(mistake) => mistakes.push(mistake),
+            };
+            if made.iter().any(|made| made.template.of == Of::CronJob) {
+                let of_child = cron_job::document_of_child(&document);
+                made.push(Template::compile(api, &of_child, Of::Child, written));
             }
+            let (of_one, wrong): (Vec<Template>, Vec<Vec<Mistake>>) =
+                made.into_iter().map(|made| (made.template, made.mistakes)).unzip();
+            templates.extend(of_one);
+            found.push(wrong.concat());
         }
-        let used = |id: VariableId| made.iter().any(|made| made.used.contains(&id));
-        mistakes.extend(unused(&document.variables, used));
-        let (templates, found) = apart(made);
-        mistakes.extend(everywhere(&document, found));
+        let used: Vec<VariableId> = templates.iter().flat_map(|made| made.used.clone()).collect();
+        mistakes.extend(everywhere(&document, &found));
+        mistakes.extend(unused(&document.variables, |id| used.contains(&id)));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
@@ -201,13 +205,9 @@ fn written(root: &Node<'_>, files: &[Node<'_>], inline: Vec<Node<'static>>) -> V
     if files.is_empty() { inline.collect() } else { in_files.collect() }
 }
 
-fn apart(made: Vec<Made>) -> (Vec<Template>, Vec<Vec<Mistake>>) {
-    made.into_iter().map(|made| (made.template, made.mistakes)).unzip()
-}
-
 /// The mistakes of all templates. What a shape names need not be in each of them: a mistake about a
 /// place counts if it is one for every template.
-fn everywhere(document: &Document, found: Vec<Vec<Mistake>>) -> Vec<Mistake> {
+fn everywhere(document: &Document, found: &[Vec<Mistake>]) -> Vec<Mistake> {
     let places: Vec<u32> = document.places().collect();
     let is_about_a_place = |mistake: &Mistake| mistake.source == 0 && places.contains(&mistake.at);
     let counts = |mistake: &Mistake| {

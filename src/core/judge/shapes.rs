@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::core::judge::alternatives::Alternatives;
+use crate::core::judge::update::{Difference, only_removes};
 use crate::core::judge::verdict::{Request, Verdict, VerdictKind};
 use crate::core::path::cut;
 use crate::core::shape::Shape;
@@ -66,15 +67,23 @@ impl Shapes {
                 !is_exempt
             })
             .collect();
+        let old = request.old.filter(|_| request.operation == Operation::Update);
         let verdict = if governing.is_empty() {
-            Verdict::without_shape(VerdictKind::Ungoverned, ungoverned(request, named, exempt))
+            match old.and_then(|old| old.get()) {
+                Some(old) if only_removes(&Difference::of_jobs(old, request.object), old, request.object) => {
+                    Verdict::only_removes()
+                }
+                _ => {
+                    let reason = ungoverned(request, named, exempt);
+                    Verdict::without_shape(VerdictKind::Ungoverned, reason)
+                }
+            }
         } else {
             let alternatives = Alternatives::new(&governing, request);
             let verdict = alternatives.judge();
             let clean = verdict.kind == VerdictKind::Allow && verdict.findings.count == 0;
             // Most updates conform, and nobody looks at what they replace.
-            let old = request.old.filter(|_| request.operation == Operation::Update && !clean);
-            match old.and_then(|old| old.get()) {
+            match old.filter(|_| !clean).and_then(|old| old.get()) {
                 Some(old) => alternatives.judge_update(old, verdict),
                 None => verdict,
             }

@@ -45,6 +45,8 @@ pub struct Template {
     pub tree: Compiled,
     /// What the server generates for an object of this template.
     pub generated: Generated,
+    /// The variables that stand in it.
+    pub used: Vec<VariableId>,
     /// The template as written, to be filled; of a child as the controller makes it.
     pub written: Node<'static>,
     /// The file that it stands in, as the shape names it.
@@ -70,8 +72,6 @@ pub(super) struct Written {
 pub(super) struct Made {
     /// The template.
     pub template: Template,
-    /// The variables it uses.
-    pub used: Vec<VariableId>,
     /// What is wrong with it.
     pub mistakes: Vec<Mistake>,
 }
@@ -112,8 +112,8 @@ impl Template {
         let file = written.file.clone();
         let source = written.source;
         let template =
-            Template { api, of, variables, tree, generated, written: node, file, called, source };
-        Made { template, used, mistakes }
+            Template { api, of, variables, tree, generated, used, written: node, file, called, source };
+        Made { template, mistakes }
     }
 
     /// What to call the template in a message: its file, or the shape that it stands in.

@@ -10,23 +10,18 @@ fn a_template_is_a_job() {
     mistaken(
         &job().set("/kind", json!("Deployment")),
         "",
-        &[("\"Deployment\"", "a template is a Job of `batch/v1`")],
-    );
-    mistaken(
-        &job().set("/kind", json!("CronJob")),
-        "",
-        &[("\"CronJob\"", "a CronJob template is not supported yet; this version refuses")],
+        &[("\"Deployment\"", "a template is a Job or a CronJob of `batch/v1`")],
     );
     mistaken(
         &job().set("/apiVersion", json!("batch/v1beta1")),
         "",
-        &[("\"batch/v1beta1\"", "a template is a Job of `batch/v1`")],
+        &[("\"batch/v1beta1\"", "a template is a Job or a CronJob of `batch/v1`")],
     );
     for no_map in [json!([]), json!("Job"), json!(null)] {
         let loaded =
             Shape::load(&read(&document("")), &[crate::core::tree::Node::from_json(&no_map)]);
         let mistakes = loaded.expect_err("it is no map");
-        assert!(mistakes[0].message.starts_with("a template is a Job, not "), "{mistakes:?}");
+        assert!(mistakes[0].message.starts_with("a template is a Job or a CronJob, not "), "{mistakes:?}");
         assert_eq!(mistakes[0].source, 1);
     }
 }
