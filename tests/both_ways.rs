@@ -6,6 +6,7 @@ mod asked;
 mod attacks;
 mod cases;
 mod comparison;
+mod cron_jobs;
 mod governed;
 mod life;
 mod random;

@@ -173,9 +173,10 @@ impl Shape {
         for template in &self.templates {
             let filled = template.filled(&[]).map_err(|m| vec![m])?;
             let stored = with_defaults(template.api, template.kind(), &filled);
-            for (object, what) in
-                [(filled, "its own template"), (stored, "what the server makes of its own template")]
-            {
+            for (object, what) in [
+                (filled, "its own template"),
+                (stored, "what the server makes of its own template"),
+            ] {
                 let judged = judge::judge_one(self, template, &object, namespace);
                 if judged.count > 0 {
                     let refused = |f| refused_itself(template, f, what);

@@ -37,7 +37,8 @@ fn push_finding_line(verdict: &Verdict, finding: &Finding, line: &mut String) {
 /// What to do about any finding, for somebody who never heard of shapes.
 #[must_use]
 pub fn advice(template: &Template) -> String {
-    let names: Vec<String> = template.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
+    let names: Vec<String> =
+        template.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
     let names = match names.split_last() {
         None => String::new(),
         Some((last, most)) if names.concat().len() <= MAX_NAMES => match most {

@@ -67,7 +67,8 @@ fn a_job_fits_one_template_as_a_whole() {
         let mixed = new.clone().set("worker/image", json!("r/w:1"));
         let (kind, _, _, places) = of(&mixed);
         assert_eq!((kind, places), (Deny, vec!["worker.image".to_owned()]));
-        let mixed = new.clone().set("worker/workingDir", json!("/old")).set("pod/hostNetwork", json!(true));
+        let mixed =
+            new.clone().set("worker/workingDir", json!("/old")).set("pod/hostNetwork", json!(true));
         let (kind, _, _, places) = of(&mixed);
         assert_eq!((kind, places.len()), (Deny, 2));
     }
@@ -87,8 +88,10 @@ fn a_refusal_is_explained_by_the_closest_and_names_the_others() {
 
 #[test]
 fn beside_one_that_enforces_an_audit_shape_widens_by_its_template_and_no_more() {
-    let shapes =
-        [named("enforced", "", &[image("r/w:1")]), named("tried", "action: Audit", &[image("r/w:2")])];
+    let shapes = [
+        named("enforced", "", &[image("r/w:1")]),
+        named("tried", "action: Audit", &[image("r/w:2")]),
+    ];
     assert_eq!(judged(&shapes, &image("r/w:2"), None, None).kind, Allow);
     let almost = image("r/w:2").set("pod/hostNetwork", json!(true));
     let verdict = judged(&shapes, &almost, None, None);
@@ -107,7 +110,10 @@ fn a_template_that_only_warns_fits_worse_than_one_that_is_equal() {
         named("equal", "", &[image("r/w:1").set("pod/hostNetwork", json!(true))]),
     ];
     let job = image("r/w:1").set("pod/hostNetwork", json!(true));
-    assert_eq!(told(&judged(&shapes, &job, None, None)), (Allow, "equal".to_owned(), Some(0), vec![]));
+    assert_eq!(
+        told(&judged(&shapes, &job, None, None)),
+        (Allow, "equal".to_owned(), Some(0), vec![])
+    );
     let verdict = judged(&shapes[..1], &job, None, None);
     assert_eq!((verdict.kind, verdict.findings.count), (Allow, 1));
 }
@@ -135,8 +141,16 @@ fn an_update_keeps_fitting_one_template() {
 #[test]
 fn a_shape_is_for_those_that_it_names() {
     let shapes = [
-        named("ci", "match: {namespaces: [ns], users: ['system:serviceaccount:ci:runner']}", &[image("r/ci:1")]),
-        named("ops", "match: {namespaces: [ns], groups: ['system:serviceaccounts:ops']}", &[image("r/ops:1")]),
+        named(
+            "ci",
+            "match: {namespaces: [ns], users: ['system:serviceaccount:ci:runner']}",
+            &[image("r/ci:1")],
+        ),
+        named(
+            "ops",
+            "match: {namespaces: [ns], groups: ['system:serviceaccounts:ops']}",
+            &[image("r/ops:1")],
+        ),
     ];
     let (ci, ops) = ("system:serviceaccount:ci:runner", "system:serviceaccount:ops:any");
     let kind = |job: &str, user: Option<&str>| judged(&shapes, &image(job), None, user).kind;
