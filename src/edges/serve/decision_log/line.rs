@@ -195,7 +195,14 @@ mod tests {
         assert_eq!(line["rules"], rules);
         assert_eq!((&line["verdict"], &line["findings"]), (&json!("deny"), &json!(1)));
         assert_eq!(line["allowed"], false);
-        assert!(line.get("shape").is_none() && line.get("repeated").is_none(), "{line}");
+        assert_eq!(line["shape"], "worker");
+        assert!(line.get("exempt").is_none() && line.get("repeated").is_none(), "{line}");
+        // A finding of another shape says so.
+        let mut record = denied();
+        record.shape = Some("other".to_owned());
+        record.exempt = true;
+        let line = self::line(&record, &Users::Plain);
+        assert_eq!((&line["rules"][0]["shape"], &line["exempt"]), (&json!("worker"), &json!(true)));
     }
 
     #[test]
