@@ -54,15 +54,11 @@ impl<'c> Cage<'c> {
         let namespace = cluster.namespace("cron").await.unwrap();
         let admin = cluster.session(&Identity::Admin).await.unwrap();
         let dispatcher = Identity::service_account(&namespace.name, "dispatcher");
-        let group = format!("system:serviceaccounts:{}", namespace.name);
-        let binding = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-            "metadata": {"name": "dispatcher"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}],
-        });
-        let path = namespace.path("rbac.authorization.k8s.io/v1", "rolebindings");
-        admin.submit(Method::POST, &path, &binding).await.unwrap();
+        for resource in ["jobs", "cronjobs"] {
+            for verb in ["create", "patch"] {
+                namespace.allow(&dispatcher, verb, "batch", resource).await.unwrap();
+            }
+        }
         let dispatcher = cluster.session(&dispatcher).await.unwrap();
         Cage { cluster, namespace, admin, dispatcher }
     }
@@ -183,7 +179,7 @@ async fn on_every_release() {
 }
 
 /// `kubectl create job --from` by the real kubectl, where the shape says so and where it does not.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_by_hand_by_the_real_kubectl() {
     let cluster = crate::apiserver::shared().await;
     for (rest, allowed) in [("", false), (", manualRuns: true", true)] {
