@@ -11,6 +11,7 @@ mod governed;
 mod life;
 mod random;
 pub mod refusal;
+mod several;
 mod stored;
 mod updates;
 pub mod webhook;

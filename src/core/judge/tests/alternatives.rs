@@ -58,7 +58,10 @@ fn a_job_fits_one_template_as_a_whole() {
     let old = image("r/w:1").set("worker/workingDir", json!("/old"));
     for shapes in [
         vec![named("roll", "", &[new.clone(), old.clone()])],
-        vec![named("new", "", &[new.clone()]), named("old", "", &[old.clone()])],
+        vec![
+            named("new", "", std::slice::from_ref(&new)),
+            named("old", "", std::slice::from_ref(&old)),
+        ],
     ] {
         let of = |job: &Job| told(&judged(&shapes, job, None, None));
         assert_eq!(of(&new).0, Allow);
@@ -189,7 +192,7 @@ fn a_place_that_only_one_template_has_is_no_mistake() {
     let both = job().set("/spec/activeDeadlineSeconds", json!(5));
     let spec = "variables: {d: {type: integer, minimum: 1, maximum: 9, at: [$.spec.activeDeadlineSeconds]}}";
     let shape = named("one", spec, &[both.clone(), job()]);
-    let of = |job: &Job| judged(&[shape.clone()], job, None, None).kind;
+    let of = |job: &Job| judged(std::slice::from_ref(&shape), job, None, None).kind;
     assert_eq!(of(&both.clone().set("/spec/activeDeadlineSeconds", json!(9))), Allow);
     assert_eq!(of(&both.set("/spec/activeDeadlineSeconds", json!(10))), Deny);
     assert_eq!(of(&job()), Allow);

@@ -360,11 +360,11 @@ fn what_no_cron_job_can_be_is_a_mistake() {
             "the server generates the label `job-name`",
         ),
     ] {
-        let mistakes = load(&template, "").err().expect(said);
+        let mistakes = load(&template, "").expect_err(said);
         assert!(mistakes.len() == 1 && mistakes[0].contains(said), "{mistakes:#?}");
     }
     assert!(load(&cron_job().set("/metadata/name", json!("n".repeat(52))), "").is_ok());
     let spec = "optional: [$.spec.jobTemplate.spec.backoffLimit]";
-    let mistakes = load(&cron_job(), spec).err().expect("the server fills it into the Job");
+    let mistakes = load(&cron_job(), spec).expect_err("the server fills it into the Job");
     assert!(mistakes[0].contains("the server fills in"), "{mistakes:#?}");
 }
