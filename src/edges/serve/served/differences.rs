@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::core::judge::Shapes;
+use crate::core::shape::rule::Action;
 
 /// A shape that came, went or changed.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,6 +59,48 @@ pub fn widened<'s>(before: &'s Shapes, after: &'s Shapes) -> Vec<Widened<'s>> {
     let before = templates(before.all().iter().map(|s| (&s.namespaces, &s.name)));
     let after = templates(after.all().iter().map(|s| (&s.namespaces, &s.name)));
     wider(&before, after)
+}
+
+/// A rule that refuses less in a namespace than it did: its action is a weaker one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Weakened<'s> {
+    /// The shape that it stands in.
+    pub shape: &'s str,
+    namespace: &'s str,
+    rule: &'s str,
+    before: Action,
+    after: Action,
+}
+
+impl fmt::Display for Weakened<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, rule, before, after, .. } = self;
+        write!(f, "{namespace}: {rule}: {before} -> {after}")
+    }
+}
+
+/// Every rule whose action is weaker than it was, in each namespace that its shape governed and
+/// governs. A rule of another name is another rule.
+pub fn weakened<'s>(before: &'s Shapes, after: &'s Shapes) -> Vec<Weakened<'s>> {
+    let before = actions(before);
+    let weaker = actions(after).into_iter().filter_map(|((shape, namespace, rule), after)| {
+        let before = *before.get(&(shape, namespace, rule))?;
+        (after < before).then_some(Weakened { shape, namespace, rule, before, after })
+    });
+    weaker.collect()
+}
+
+/// The action of each rule, by shape, namespace and name.
+fn actions(shapes: &Shapes) -> BTreeMap<(&str, &str, &str), Action> {
+    let mut actions = BTreeMap::new();
+    for shape in shapes.all() {
+        for namespace in &shape.namespaces {
+            for rule in &shape.rules {
+                actions.insert((&*shape.name, &**namespace, &*rule.name), rule.action);
+            }
+        }
+    }
+    actions
 }
 
 type Templates<'s> = BTreeMap<&'s str, BTreeSet<&'s str>>;
