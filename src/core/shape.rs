@@ -144,6 +144,11 @@ impl Shape {
         &self.templates[0]
     }
 
+    /// The templates that somebody wrote: what is said of a CronJob's Jobs is said of the CronJob.
+    pub fn written(&self) -> impl Iterator<Item = &Template> {
+        self.templates.iter().filter(|template| template.of != Of::Child)
+    }
+
     /// Whether any of its rules refuses.
     #[must_use]
     pub fn enforces(&self) -> bool {
