@@ -31,7 +31,7 @@ pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
         }
     }
     for (shape, template) in refused_by {
-        text.push_str(&format!("{}: {}\n", shape.name, advice(template)));
+        text.push_str(&format!("{}: {}\n", shape.name, advice(shape, template)));
     }
     text.push_str(&counts(&Summary::of(jobs)));
     text.push('\n');
