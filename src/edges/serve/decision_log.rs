@@ -96,7 +96,7 @@ impl DecisionLog {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::formats::review::undecided;
+    use crate::formats::review::{Spoken, undecided};
     use std::sync::Mutex;
     use tracing::subscriber::DefaultGuard;
     use tracing_subscriber::fmt::MakeWriter;
@@ -149,7 +149,14 @@ pub(super) mod tests {
         record.name = format!("{}\u{202e}\n", "x".repeat(70));
         record.user = format!("system:serviceaccount:{}", "n".repeat(80));
         record.findings = 1;
-        record.rules = vec![("image".to_owned(), "Enforce", "spec.a[\u{1b}]".to_owned())];
+        record.rules = vec![Spoken {
+            shape: "worker".to_owned(),
+            rule: "image".to_owned(),
+            action: "Enforce",
+            path: "spec.a[\u{1b}]".to_owned(),
+        }];
+        record.shape = Some("worker".to_owned());
+        record.digest = Some("3f9a1c2e".to_owned());
         record
     }
 }

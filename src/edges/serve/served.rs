@@ -20,7 +20,7 @@ use crate::core::judge::Shapes;
 
 pub mod differences;
 
-use differences::{differences, weakened, widened};
+use differences::{differences, opened, weakened, widened};
 
 /// The shapes, replaceable while requests are decided.
 #[derive(Debug, Default)]
@@ -114,7 +114,11 @@ impl InForce {
             for weaker in &weaker {
                 tracing::warn!(shape = weaker.shape, "more is admitted than before in {weaker}");
             }
-            if !wider.is_empty() || !weaker.is_empty() {
+            let opened = opened(&before, &loaded.shapes);
+            for (shape, how) in &opened {
+                tracing::warn!(shape, "more is admitted than before: {how}");
+            }
+            if !wider.is_empty() || !weaker.is_empty() || !opened.is_empty() {
                 self.metrics.reloads.widened.inc();
             }
         }
