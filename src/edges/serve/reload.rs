@@ -188,7 +188,9 @@ mod tests {
             followed.look(&mut rejected, &metrics).await;
         }
         let text = String::from_utf8(metrics.text().unwrap()).unwrap();
-        let of = |line: &&str| line.contains("\"certificate\"") && line.contains("reload");
+        let of = |line: &&str| {
+            line.contains("\"certificate\"") && line.contains("reload") && !line.contains("running")
+        };
         let lines: Vec<&str> = text.lines().filter(of).collect();
         let numbers: Vec<&str> = lines.iter().filter_map(|line| line.rsplit(' ').next()).collect();
         (files.1.lock().unwrap().clone(), numbers.join(" "))
