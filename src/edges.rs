@@ -1,6 +1,7 @@
 //! The edges floor: the command line, the files and the webhook server.
 
 pub mod cli;
+pub mod cluster;
 pub mod files;
 pub mod parallel;
 pub mod serve;

@@ -3,6 +3,7 @@
 pub mod documents;
 pub mod emit;
 pub mod json;
+pub mod manifest;
 mod refused;
 pub mod report;
 pub mod review;

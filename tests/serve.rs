@@ -24,9 +24,9 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jobshape::core::judge::Shapes;
-use jobshape::edges::serve::dev::DevEntry;
 use jobshape::edges::serve::metrics::reviews::ShapeInfo;
 use jobshape::edges::serve::{self, Limits, Loaded, Options};
+use jobshape::formats::manifest::configuration::Entry;
 use jobshape::formats::review::{Answer, Entrance, Record};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -58,7 +58,7 @@ fn options() -> Options {
             namespaces: vec![],
             rules: vec![],
         }],
-        entries: vec![DevEntry { path: "/validate/enforce", namespaces, operations }],
+        entries: vec![Entry { path: "/validate/enforce", namespaces, operations }],
         self_test: Ok(()),
     };
     let loopback = "127.0.0.1:0".parse().unwrap();

@@ -42,6 +42,7 @@ pub mod uid;
 
 pub use options::{ClientCa, Limits, Loaded, Options, ServeArgs, Tls};
 
+use crate::formats::manifest::configuration::{Reached, configuration};
 use certificate::slot::Slot;
 use certificate::{CertificateError, Pair};
 use client_ca::Verifier;
@@ -171,7 +172,9 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
     let webhook_address = address(&webhook, "--listen", listen)?;
     let operations_address = address(&operations, "--ops-listen", ops_listen)?;
     let configuration = authority.map(|(host, ca_pem)| {
-        dev::configuration(&host, webhook_address.port(), &ca_pem, &loaded.entries)
+        let (host, port) = (&host, webhook_address.port());
+        let reached = Reached::Url { host, port, ca_pem: &ca_pem };
+        configuration("jobshape-dev", reached, &loaded.entries)
     });
 
     let mistakes = source.as_ref().and_then(|source| source.mistakes.as_ref());

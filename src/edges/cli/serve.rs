@@ -10,15 +10,15 @@ use crate::core::shape::Shape;
 use crate::edges::cli::{CannotRun, is_watched, stderr_style};
 use crate::edges::parallel;
 use crate::edges::serve::decision_log::args::whole;
-use crate::edges::serve::dev::DevEntry;
 use crate::edges::serve::log::Log;
 use crate::edges::serve::metrics::reloads::Source;
 use crate::edges::serve::metrics::reviews::{RuleInfo, ShapeInfo};
 use crate::edges::serve::reload::follow::{SLOW, patiently};
 use crate::edges::serve::self_test::self_test;
 use crate::edges::serve::shape_files::{Attempt, Mistakes, ShapeFiles};
-use crate::edges::serve::{self, Loaded, Options, ServeArgs, router};
+use crate::edges::serve::{self, Loaded, Options, ServeArgs};
 use crate::edges::shapes::{self, LoadErrors};
+use crate::formats::manifest::configuration::entries;
 
 /// Of so many self-tests a thread is worth its cost.
 const TESTED_TOGETHER: usize = 8;
@@ -114,26 +114,4 @@ fn info(shape: &Shape) -> ShapeInfo {
         namespaces: shape.namespaces.clone(),
         rules: rules.collect(),
     }
-}
-
-/// A namespace belongs to the enforce entry as soon as one rule there is Enforce.
-fn entries(shapes: &Shapes) -> Vec<DevEntry> {
-    let mut enforce = DevEntry { path: router::ENFORCE, namespaces: vec![], operations: vec![] };
-    let mut audit = DevEntry { path: router::AUDIT, namespaces: vec![], operations: vec![] };
-    let spaces =
-        shapes.all().iter().flat_map(|shape| shape.namespaces.iter().map(move |n| (n, shape)));
-    for (namespace, shape) in spaces {
-        let enforces = shapes.of_namespace(namespace).iter().any(|shape| shape.enforces());
-        let entry = if enforces { &mut enforce } else { &mut audit };
-        if !entry.namespaces.contains(namespace) {
-            entry.namespaces.push(namespace.clone());
-        }
-        for operation in &shape.operations {
-            let word = operation.word().to_owned();
-            if !entry.operations.contains(&word) {
-                entry.operations.push(word);
-            }
-        }
-    }
-    [enforce, audit].into_iter().filter(|e| !e.namespaces.is_empty()).collect()
 }

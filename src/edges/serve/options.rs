@@ -11,12 +11,13 @@ use humantime::parse_duration;
 
 use super::ServeError;
 use super::decision::Decide;
-use super::dev::{self, DevEntry};
+use super::dev;
 use super::journal::{JournalArgs, JournalOptions};
 use super::metrics::reviews::ShapeInfo;
 use super::operations::Condition;
 use super::shape_files::ShapeFiles;
 use crate::core::judge::Shapes;
+use crate::formats::manifest::configuration::Entry;
 use crate::formats::review;
 
 const CONNECTIONS: u32 = 1024;
@@ -113,7 +114,7 @@ pub struct Loaded {
     /// Their names and digests, for the metrics.
     pub info: Vec<ShapeInfo>,
     /// What `--dev` prints.
-    pub entries: Vec<DevEntry>,
+    pub entries: Vec<Entry>,
     /// Whether every shape passed its self-test.
     pub self_test: Condition,
 }

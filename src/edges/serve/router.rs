@@ -28,10 +28,7 @@ use super::options::Limits;
 use super::uid;
 use crate::formats::review::{Answer, Entrance, undecided};
 
-/// The path of the entry whose failurePolicy is Fail.
-pub const ENFORCE: &str = "/validate/enforce";
-/// The path of the entry whose failurePolicy is Ignore.
-pub const AUDIT: &str = "/validate/audit";
+pub use crate::formats::manifest::configuration::{AUDIT, ENFORCE};
 
 /// Longest `?timeout=` that is believed; the API server allows no more.
 const LONGEST: Duration = Duration::from_secs(30);
