@@ -7,3 +7,4 @@ pub mod parallel;
 pub mod serve;
 pub mod shapes;
 pub mod suites;
+pub mod verify;

@@ -18,6 +18,7 @@ pub mod fill;
 pub mod lint;
 pub mod serve;
 pub mod test;
+pub mod verify;
 
 /// A cluster runs exactly the Jobs that were committed, and nothing else.
 ///
@@ -57,6 +58,9 @@ enum Verb {
     /// Run the admission webhook
     #[command(after_help = EXIT_STATUS)]
     Serve(Box<serve::ServeVerb>),
+    /// See whether a cluster enforces exactly these shapes, line by line
+    #[command(after_help = EXIT_STATUS)]
+    Verify(verify::VerifyArgs),
 }
 
 /// How results are printed.
@@ -85,6 +89,7 @@ pub fn main() -> ExitCode {
         Verb::Lint(args) => lint::run(&args),
         Verb::Fill(args) => fill::run(&args),
         Verb::Serve(args) => serve::run(*args),
+        Verb::Verify(args) => verify::run(&args),
     };
     match result {
         Ok(status) => ExitCode::from(status),

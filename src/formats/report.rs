@@ -5,3 +5,4 @@ pub mod json;
 pub mod judged;
 pub mod refusal;
 pub mod snippet;
+pub mod verified;

@@ -63,6 +63,12 @@ impl Named {
         Named { user: user.to_owned(), groups: all }
     }
 
+    /// All their groups, those included that the API server adds.
+    #[must_use]
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
+
     /// As a request has it.
     #[must_use]
     pub fn requester(&self) -> Requester<'_> {

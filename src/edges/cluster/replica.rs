@@ -33,6 +33,9 @@ pub struct Report {
     /// The SHA-256 of the certificate that is shown, as hexadecimal; nothing without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
+    /// The chain that is shown, leaf first, as PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate_chain: Option<String>,
     /// When that certificate ends, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate_ends: Option<String>,

@@ -1,0 +1,112 @@
+//! Would an API server believe the certificate that the replicas show?
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use serde_json::Value;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+
+use super::Verification;
+use super::configuration::webhooks;
+use crate::edges::cluster::replica::Report;
+use crate::edges::serve::certificate::provider;
+use crate::formats::report::verified::Line;
+
+const CHECK: &str = "certificate";
+
+/// Less than this is said although nothing is wrong yet.
+const SOON: time::Duration = time::Duration::days(7);
+
+pub(super) fn look(
+    verification: &Verification<'_>,
+    live: Option<&Value>,
+    reports: &BTreeMap<String, Report>,
+) -> Vec<Line> {
+    let Some(live) = live else { return vec![] };
+    let fix = "see what makes the certificates: certs/README.md";
+    let mut lines = vec![];
+    let mut good = 0;
+    for webhook in webhooks(live) {
+        let entry = webhook["name"].as_str().unwrap_or_default();
+        let roots = match roots(&webhook["clientConfig"]["caBundle"]) {
+            Ok(roots) => roots,
+            Err(why) => {
+                let message = format!("the caBundle of {entry} {why}: no call succeeds");
+                lines.push(Line::failed(CHECK, message, fix));
+                continue;
+            }
+        };
+        for (pod, report) in reports {
+            match believed(verification, &roots, report) {
+                Ok(()) => good += 1,
+                Err(why) => {
+                    let message =
+                        format!("the caBundle of {entry} does not verify what {pod} shows: {why}");
+                    lines.push(Line::failed(CHECK, message, fix));
+                }
+            }
+        }
+    }
+    if good > 0 && lines.is_empty() {
+        let ends = reports.values().filter_map(ends).min();
+        let left = ends.map(|ends| ends - OffsetDateTime::now_utc());
+        let days = left.map_or(String::new(), |left| format!(", {} days left", left.whole_days()));
+        let message = format!("the caBundle verifies what every replica shows{days}");
+        lines.push(match left {
+            Some(left) if left < SOON => {
+                Line::failed(CHECK, format!("the certificate ends soon{days}"), fix)
+            }
+            _ => Line::ok(CHECK, message),
+        });
+    }
+    lines
+}
+
+fn ends(report: &Report) -> Option<OffsetDateTime> {
+    OffsetDateTime::parse(report.certificate_ends.as_deref()?, &Rfc3339).ok()
+}
+
+fn roots(bundle: &Value) -> Result<Arc<RootCertStore>, &'static str> {
+    let text = bundle.as_str().filter(|text| !text.is_empty()).ok_or("is empty")?;
+    let pem = STANDARD.decode(text).map_err(|_| "is no base64")?;
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&pem) {
+        let certificate = certificate.map_err(|_| "is no PEM")?;
+        roots.add(certificate).map_err(|_| "holds what is no certificate")?;
+    }
+    if roots.is_empty() { Err("holds no certificate") } else { Ok(Arc::new(roots)) }
+}
+
+/// As an API server looks at it: the chain, the time, and the Service's name.
+fn believed(
+    verification: &Verification<'_>,
+    roots: &Arc<RootCertStore>,
+    report: &Report,
+) -> Result<(), String> {
+    let Some(chain) = &report.certificate_chain else {
+        return Err("it has no certificate".to_owned());
+    };
+    let chain: Result<Vec<CertificateDer<'_>>, _> =
+        CertificateDer::pem_slice_iter(chain.as_bytes()).collect();
+    let chain = chain.map_err(|_| "what it says of it is no PEM".to_owned())?;
+    let Some((leaf, others)) = chain.split_first() else {
+        return Err("it has no certificate".to_owned());
+    };
+    let names = verification.names;
+    let name = format!("{}.{}.svc", names.service, names.namespace);
+    let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
+    let verifier =
+        WebPkiServerVerifier::builder_with_provider(Arc::clone(roots), Arc::new(provider()))
+            .build()
+            .map_err(|error| error.to_string())?;
+    let verified = verifier.verify_server_cert(leaf, others, &name, &[], UnixTime::now());
+    verified.map(|_| ()).map_err(|error| error.to_string())
+}
