@@ -155,6 +155,21 @@ impl Session {
         }
     }
 
+    /// Applies an object on the server's side, as whoever the query's `fieldManager` names.
+    pub async fn apply(&self, path_and_query: &str, object: &Value) -> Result<Accepted, Refusal> {
+        let body = object.to_string().into_bytes();
+        let sent = self.send(Method::PATCH, path_and_query, "application/apply-patch+yaml", body);
+        match sent.await {
+            Ok(answer) => answer.into_result(),
+            Err(failure) => Err(Refusal {
+                code: 0,
+                reason: String::new(),
+                message: failure.to_string(),
+                warnings: Vec::new(),
+            }),
+        }
+    }
+
     /// Creates a Job.
     pub async fn create_job(&self, namespace: &str, job: &Value) -> Result<Accepted, Refusal> {
         self.submit(Method::POST, &jobs(namespace), job).await

@@ -10,6 +10,7 @@ use crate::outside::Settings;
 
 /// How long it takes at most to notice that a replica is gone: two probes that fail, the second
 /// begun at most this long after.
+#[allow(dead_code, reason = "not every stage waits for it")]
 pub const NOTICES: Duration = Duration::from_millis(1_500);
 
 /// What happens to the connections of a replica that does not answer probes any more.
@@ -27,10 +28,10 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// Starts it on a port and waits until it accepts.
+    /// Starts it on an address and waits until it accepts.
     pub async fn start(
         plane: &ControlPlane,
-        port: u16,
+        address: SocketAddr,
         replicas: &[&Settings],
         dead: Dead,
     ) -> Result<Self, Failure> {
@@ -56,7 +57,7 @@ defaults
   retries 3
   option redispatch 1
 frontend webhook
-  bind 127.0.0.1:{port}
+  bind {address}
   default_backend replicas
 backend replicas
   balance roundrobin
@@ -70,7 +71,6 @@ backend replicas
         let arguments = ["-f".to_owned(), file.display().to_string(), "-db".to_owned()];
         let mut process = plane.start_beside("haproxy", &haproxy, &arguments)?;
         let began = Instant::now();
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
         while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
             if process.ended().is_some() || began.elapsed() > Duration::from_secs(20) {
                 return Err(Failure::new(format!("haproxy: {}", process.tail())));

@@ -1,6 +1,7 @@
 //! The stage of all faults: a real API server, two replicas of the real program, haproxy between
 //! them, and a configuration whose failurePolicy is Fail.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -48,6 +49,10 @@ spec:
           containers: [{{name: main, image: "registry.example/main:1"}}]
 "#
     )
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
 }
 
 /// Everything that faults are done to.
@@ -105,7 +110,7 @@ impl Stage {
             *replica = Some(one);
         }
         let both: Vec<&Settings> = settings.iter().collect();
-        let balancer = Balancer::start(plane, port, &both, Dead::Kept).await?;
+        let balancer = Balancer::start(plane, loopback(port), &both, Dead::Kept).await?;
 
         let probe_job = tampered(0);
         let probe = Probe { identity: &Identity::Admin, namespace: NAMESPACE, job: &probe_job };
@@ -207,7 +212,8 @@ impl Stage {
     pub async fn balance(&mut self, dead: Dead) -> Result<(), Failure> {
         self.balancer = None;
         let both: Vec<&Settings> = self.settings.iter().collect();
-        self.balancer = Some(Balancer::start(self.plane()?, self.port, &both, dead).await?);
+        self.balancer =
+            Some(Balancer::start(self.plane()?, loopback(self.port), &both, dead).await?);
         // Connections of the API server that went through the old one are cut, which it may notice
         // only when it uses them. They are asked for until none is left.
         self.settle().await

@@ -52,13 +52,24 @@ impl Authority {
         self.sign(valid).map_err(Failure::during("making a certificate"))
     }
 
+    /// One that ended a while ago.
+    pub fn expired(&self) -> Result<Leaf, Failure> {
+        let now = OffsetDateTime::now_utc();
+        let ended = (now - 2 * SKEW, now - SKEW / 2);
+        self.sign_for(ended).map_err(Failure::during("making a certificate"))
+    }
+
     fn sign(&self, valid: Duration) -> Result<Leaf, rcgen::Error> {
         let now = OffsetDateTime::now_utc();
+        self.sign_for((now - SKEW, now + valid))
+    }
+
+    fn sign_for(&self, (from, to): (OffsetDateTime, OffsetDateTime)) -> Result<Leaf, rcgen::Error> {
         let mut leaf = CertificateParams::new(Vec::<String>::new())?;
         leaf.subject_alt_names.push(SanType::IpAddress(Ipv4Addr::LOCALHOST.into()));
         leaf.distinguished_name.push(DnType::CommonName, "jobshape");
         leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        (leaf.not_before, leaf.not_after) = (now - SKEW, now + valid);
+        (leaf.not_before, leaf.not_after) = (from, to);
         let key = KeyPair::generate()?;
         let signed = leaf.signed_by(&key, &Issuer::from_params(&self.params, &self.key))?;
         Ok(Leaf { certificate: signed.pem(), key: key.serialize_pem() })
