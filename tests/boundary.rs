@@ -189,7 +189,11 @@ fn a_probe_expands_no_value() {
     let command = "/spec/template/spec/containers/0/livenessProbe/exec/command/2";
     for (value, findings) in [("curl a", 0), ("curl $(TOKEN)", 1), ("curl $TOKEN", 0)] {
         *job.pointer_mut(command).unwrap() = json!(value);
-        assert_eq!(judge_one(&shape, shape.first(), &Node::from_json(&job), "builds").count, findings, "{value}");
+        assert_eq!(
+            judge_one(&shape, shape.first(), &Node::from_json(&job), "builds").count,
+            findings,
+            "{value}"
+        );
     }
 }
 

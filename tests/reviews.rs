@@ -161,7 +161,7 @@ fn updates_as_the_server_sends_them() {
     ] {
         for entrance in [Entrance::Enforce, Entrance::Audit] {
             let record = answer(&committed(), entrance, sent).record;
-            let found: Vec<&str> = record.rules.iter().map(|(_, _, path)| path.as_str()).collect();
+            let found: Vec<&str> = record.rules.iter().map(|spoken| spoken.path.as_str()).collect();
             assert_eq!((record.verdict, record.operation.as_str()), (verdict, "UPDATE"));
             assert_eq!((&found[..], record.old_findings), (places, old));
         }

@@ -144,6 +144,11 @@ impl Shape {
         &self.templates[0]
     }
 
+    /// The templates that somebody wrote: what is said of a CronJob's Jobs is said of the CronJob.
+    pub fn written(&self) -> impl Iterator<Item = &Template> {
+        self.templates.iter().filter(|template| template.of != Of::Child)
+    }
+
     /// Whether any of its rules refuses.
     #[must_use]
     pub fn enforces(&self) -> bool {
@@ -173,9 +178,10 @@ impl Shape {
         for template in &self.templates {
             let filled = template.filled(&[]).map_err(|m| vec![m])?;
             let stored = with_defaults(template.api, template.kind(), &filled);
-            for (object, what) in
-                [(filled, "its own template"), (stored, "what the server makes of its own template")]
-            {
+            for (object, what) in [
+                (filled, "its own template"),
+                (stored, "what the server makes of its own template"),
+            ] {
                 let judged = judge::judge_one(self, template, &object, namespace);
                 if judged.count > 0 {
                     let refused = |f| refused_itself(template, f, what);

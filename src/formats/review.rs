@@ -75,10 +75,23 @@ pub struct Record {
     pub findings: usize,
     /// How many more an update left as they were.
     pub old_findings: usize,
-    /// Rule, action and path of each described finding.
-    pub rules: Vec<(String, &'static str, String)>,
+    /// Who spoke in each described finding, and where.
+    pub rules: Vec<Spoken>,
     /// Why it could not be decided, or why nothing governs it.
     pub reason: Option<String>,
+}
+
+/// A finding as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spoken {
+    /// The shape that it is one of.
+    pub shape: String,
+    /// The rule.
+    pub rule: String,
+    /// The action that decides.
+    pub action: &'static str,
+    /// The place.
+    pub path: String,
 }
 
 /// Answers one request.
@@ -301,11 +314,17 @@ fn answer_verdict(
     Answer { http: 200, body, record }
 }
 
-/// Rule, action and path of each described finding.
-fn rules_of(verdict: &Verdict) -> Vec<(String, &'static str, String)> {
+/// Who spoke in each described finding.
+fn rules_of(verdict: &Verdict) -> Vec<Spoken> {
     let findings = verdict.findings.findings.iter();
     let of = |f: &Finding| {
-        Some((verdict.rule_of(f)?.name.clone(), f.action.word(), f.path.clone()))
+        let shape = verdict.shape_of(f)?;
+        Some(Spoken {
+            shape: shape.name.clone(),
+            rule: shape.rule(f.rule).name.clone(),
+            action: f.action.word(),
+            path: f.path.clone(),
+        })
     };
     findings.filter_map(of).collect()
 }

@@ -10,8 +10,8 @@ use crate::core::judge::update::Old;
 use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
 use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
-use crate::core::shape::identities::Named;
 use crate::core::shape::document::Operation;
+use crate::core::shape::identities::Named;
 use crate::core::shape::rule::Action;
 use crate::core::tree::Node;
 
@@ -219,7 +219,10 @@ impl<'s> Ready<'s> {
             },
             Base::Fill(values) => {
                 let pairs = values.iter().map(|(name, value, _)| (name.as_str(), value.as_str()));
-                let filled = first.first().settings(pairs).and_then(|settings| first.first().fill(&settings));
+                let filled = first
+                    .first()
+                    .settings(pairs)
+                    .and_then(|settings| first.first().fill(&settings));
                 filled.map(|n| n.to_json()).map_err(|m| {
                     let at = values.first().map_or(m.at, |(_, _, at)| *at);
                     vec![Mistake { at, ..m }]

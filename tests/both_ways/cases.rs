@@ -281,7 +281,9 @@ async fn requester(
         }
     };
     for name in shapes.iter().flat_map(|shape| &shape.namespaces) {
-        for (verb, resource) in [("create", "jobs"), ("patch", "jobs"), ("create", "cronjobs")] {
+        for (verb, resource) in
+            [("create", "jobs"), ("patch", "jobs"), ("create", "cronjobs"), ("patch", "cronjobs")]
+        {
             namespaces[name].allow(&identity, verb, "batch", resource).await.unwrap();
         }
     }

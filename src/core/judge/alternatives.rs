@@ -56,9 +56,12 @@ impl<'a> Alternatives<'a> {
             any_enforces |= enforces && !shape.templates.is_empty();
             let of_kind = shape.templates.iter().enumerate();
             let of_kind = of_kind.filter(|(_, template)| template.of.kind() == request.kind);
-            candidates.extend(
-                of_kind.map(|(index, template)| Candidate { shape, index, template, enforces }),
-            );
+            candidates.extend(of_kind.map(|(index, template)| Candidate {
+                shape,
+                index,
+                template,
+                enforces,
+            }));
         }
         Alternatives {
             governing,
@@ -123,12 +126,20 @@ impl<'a> Alternatives<'a> {
         if fitted {
             // What fitted has to fit again, not only to be no worse than it was.
             return match whole.kind {
-                VerdictKind::Allow => self.among(of_update.into_iter().filter(|judged| {
-                    let whole = self.found(judged.candidate, new, kept);
-                    self.fits(&judged.candidate, &whole)
-                }), true).unwrap_or(whole),
+                VerdictKind::Allow => self
+                    .among(
+                        of_update.into_iter().filter(|judged| {
+                            let whole = self.found(judged.candidate, new, kept);
+                            self.fits(&judged.candidate, &whole)
+                        }),
+                        true,
+                    )
+                    .unwrap_or(whole),
                 _ => self
-                    .among(of_update.into_iter().filter(|judged| judged.findings.enforced > 0), false)
+                    .among(
+                        of_update.into_iter().filter(|judged| judged.findings.enforced > 0),
+                        false,
+                    )
                     .unwrap_or(whole),
             };
         }
@@ -157,9 +168,9 @@ impl<'a> Alternatives<'a> {
         }
         let fits = |judged: &Judged<'a>| self.fits(&judged.candidate, &judged.findings);
         let allowed = judged.iter().any(fits);
-        let chosen = judged.into_iter().filter(|judged| {
-            if allowed { fits(judged) } else { judged.findings.enforced > 0 }
-        });
+        let chosen = judged
+            .into_iter()
+            .filter(|judged| if allowed { fits(judged) } else { judged.findings.enforced > 0 });
         self.among(chosen, allowed).unwrap_or_else(|| self.of_another_kind())
     }
 
@@ -190,11 +201,7 @@ impl<'a> Alternatives<'a> {
     }
 
     /// The verdict by the closest of these: that with the fewest findings, the first of equals.
-    fn among(
-        &self,
-        judged: impl Iterator<Item = Judged<'a>>,
-        allowed: bool,
-    ) -> Option<Verdict> {
+    fn among(&self, judged: impl Iterator<Item = Judged<'a>>, allowed: bool) -> Option<Verdict> {
         // `max_by_key` would take the last of equals.
         let closest = judged.min_by_key(|judged| judged.findings.count)?;
         let alternatives = if allowed { vec![] } else { self.others_than(closest.candidate.shape) };

@@ -43,7 +43,9 @@ impl Origin {
         let annotation = |job: &Node<'_>, key: &str| annotation(job, key).map(str::to_owned);
         let same = is_same("name")
             && is_same("ownerReferences")
-            && [SCHEDULED, INSTANTIATE].iter().all(|key| annotation(old, key) == annotation(new, key));
+            && [SCHEDULED, INSTANTIATE]
+                .iter()
+                .all(|key| annotation(old, key) == annotation(new, key));
         if self == Origin::Nobody && same { Origin::Kept } else { self }
     }
 }
@@ -154,12 +156,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     }
 
     /// A deviation of name or owner: none of the template's own nodes speaks for them.
-    fn child_deviation(
-        &mut self,
-        metadata: NodeId,
-        key: &'static str,
-        deviation: &Deviation<'_>,
-    ) {
+    fn child_deviation(&mut self, metadata: NodeId, key: &'static str, deviation: &Deviation<'_>) {
         self.path.push(Step::Key(key));
         let rule = self.tree.node(metadata).claims.value;
         self.report(metadata, rule, None, deviation);

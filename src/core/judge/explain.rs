@@ -10,9 +10,9 @@ use std::borrow::Cow;
 
 use crate::core::kubernetes::cron_job::SCHEDULED;
 use crate::core::kubernetes::defaults::Filled;
-use crate::core::shape::template::Template;
 use crate::core::shape::compile::word;
 use crate::core::shape::compiled::{CompiledNode, NodeId, Want};
+use crate::core::shape::template::Template;
 use crate::core::shape::text::Mismatch;
 use crate::core::shape::variable::VariableId;
 use wanted::{entry, expected, named};

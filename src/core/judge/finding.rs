@@ -56,10 +56,6 @@ impl Finding {
     /// An object of a kind that no governing shape has a template for.
     #[must_use]
     pub fn of_another_kind(rule: RuleId, action: Action, kind: &str) -> Finding {
-        let (has, object) = match kind {
-            "CronJob" => ("Jobs", "CronJob"),
-            _ => ("CronJobs", "Job"),
-        };
         Finding {
             other: None,
             rule,
@@ -69,9 +65,11 @@ impl Finding {
             pointer: String::new(),
             expected: None,
             message: Cow::Owned(format!(
-                "it has a template for {has} and none for {object}s, so every {object} in its namespaces is refused"
+                "no template here is a {kind}, so every {kind} in this namespace is refused"
             )),
-            help: None,
+            help: Some(Cow::Owned(format!(
+                "have a {kind} committed as a template, or take it away"
+            ))),
             part: None,
             missing: false,
             extra: false,

@@ -158,8 +158,8 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// Compares labels without the generated ones.
     fn labels(&mut self, id: NodeId, job: Option<&'j Node<'j>>, found: &'j [Entry<'j>]) {
         let node = self.tree.node(id);
-        let copied =
-            self.template.generated.labels_copied && node.parent == self.template.generated.metadata;
+        let copied = self.template.generated.labels_copied
+            && node.parent == self.template.generated.metadata;
         let others = found.iter().filter(|e| !self.is_generated_label(e)).collect();
         self.map_of(id, job, others, copied);
     }

@@ -70,7 +70,13 @@ impl Shapes {
         let old = request.old.filter(|_| request.operation == Operation::Update);
         let verdict = if governing.is_empty() {
             match old.and_then(|old| old.get()) {
-                Some(old) if only_removes(&Difference::of_jobs(old, request.object), old, request.object) => {
+                Some(old)
+                    if only_removes(
+                        &Difference::of_jobs(old, request.object),
+                        old,
+                        request.object,
+                    ) =>
+                {
                     Verdict::only_removes()
                 }
                 _ => {

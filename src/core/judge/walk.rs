@@ -12,8 +12,8 @@ use crate::core::kubernetes::absent::{is_absent, is_zero};
 use crate::core::kubernetes::api::{Api, Field, FieldDefault, Kind};
 use crate::core::path::Step;
 use crate::core::shape::Shape;
-use crate::core::shape::template::Template;
 use crate::core::shape::compiled::{Compiled, CompiledNode, Name, NodeId, Want};
+use crate::core::shape::template::Template;
 use crate::core::tree::{Node, Number, Value};
 
 // The zeros of the kinds: what a null inside a list is stored as, and what an absent field means.
@@ -125,8 +125,10 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// The same for a value of another life than the Job's: one that the server would fill in.
     fn tried_value(&self, id: NodeId, node: &Node<'_>) -> Option<Bindings> {
-        let mut walk =
-            Walk { what_for: WhatFor::Try, ..Walk::new(self.shape, self.template, node, self.namespace) };
+        let mut walk = Walk {
+            what_for: WhatFor::Try,
+            ..Walk::new(self.shape, self.template, node, self.namespace)
+        };
         walk.value(id, node);
         (walk.count == 0).then_some(walk.bindings)
     }

@@ -94,10 +94,7 @@ fn entry<'n>(key: &'static str, node: Node<'n>) -> Entry<'n> {
 pub fn document_of_child(document: &Document) -> Document {
     let many = |places: &[Placed]| places.iter().filter_map(place_in_child).collect();
     let optional = |optional: &Optional| {
-        Some(Optional {
-            place: place_in_child(&optional.place)?,
-            value: optional.value.clone(),
-        })
+        Some(Optional { place: place_in_child(&optional.place)?, value: optional.value.clone() })
     };
     let unpinned = |unpinned: &Unpinned| {
         Some(Unpinned { place: place_in_child(&unpinned.place)?, reason: unpinned.reason.clone() })

@@ -9,10 +9,7 @@ use crate::core::tree::{Entry, NOWHERE, Node, Number, Value};
 /// SHA-256, in hexadecimal, of the RFC 8785 JSON of `spec` as written, with `templateFrom`
 /// replaced by `templates`: the same for a file, a ConfigMap and a resource.
 #[must_use]
-pub fn of<'t>(
-    root: &Node<'_>,
-    templates: impl Iterator<Item = &'t Node<'static>>,
-) -> String {
+pub fn of<'t>(root: &Node<'_>, templates: impl Iterator<Item = &'t Node<'static>>) -> String {
     let mut spec = root.get("spec").map_or_else(|| Node::new(Value::Null), Node::borrowed);
     if let Value::Map(entries) = &mut spec.value
         && entries.iter().any(|entry| entry.key == "templateFrom")

@@ -28,7 +28,10 @@ impl Template {
     /// As [`Template::fill`].
     pub fn filled(&self, values: &[(VariableId, Setting)]) -> Result<Node<'_>, Mistake> {
         for (id, variable) in self.variables.iter() {
-            if self.used.contains(&id) && variable.example.is_none() && !values.iter().any(|(given, _)| *given == id) {
+            if self.used.contains(&id)
+                && variable.example.is_none()
+                && !values.iter().any(|(given, _)| *given == id)
+            {
                 return Err(Mistake::new(
                     variable.written_at,
                     format!("the variable `{}` has no value: it has no example", variable.name),

@@ -150,11 +150,13 @@ fn wrong_user(name: &str) -> Option<String> {
         let valid = rest.split_once(':').is_some_and(|(namespace, account)| {
             is_name(namespace) && !namespace.contains('.') && is_name(account)
         });
-        return (!valid)
-            .then(|| format!("no user is named `{name}`: a service account is `{ACCOUNT}NAMESPACE:NAME`"));
+        return (!valid).then(|| {
+            format!("no user is named `{name}`: a service account is `{ACCOUNT}NAMESPACE:NAME`")
+        });
     }
-    near(name, ACCOUNT)
-        .then(|| format!("no user is named `{name}`: a service account is `{ACCOUNT}NAMESPACE:NAME`"))
+    near(name, ACCOUNT).then(|| {
+        format!("no user is named `{name}`: a service account is `{ACCOUNT}NAMESPACE:NAME`")
+    })
 }
 
 /// Why no request can have this group.
@@ -167,14 +169,20 @@ fn wrong_group(name: &str) -> Option<String> {
     }
     if let Some(rest) = name.strip_prefix(ACCOUNTS) {
         let valid = rest.is_empty()
-            || rest.strip_prefix(':').is_some_and(|namespace| {
-                is_name(namespace) && !namespace.contains('.')
-            });
-        return (!valid)
-            .then(|| format!("no group is named `{name}`: all accounts of a namespace are `{ACCOUNTS}:NAMESPACE`"));
+            || rest
+                .strip_prefix(':')
+                .is_some_and(|namespace| is_name(namespace) && !namespace.contains('.'));
+        return (!valid).then(|| {
+            format!(
+                "no group is named `{name}`: all accounts of a namespace are `{ACCOUNTS}:NAMESPACE`"
+            )
+        });
     }
-    near(name, ACCOUNTS)
-        .then(|| format!("no group is named `{name}`: all accounts of a namespace are `{ACCOUNTS}:NAMESPACE`"))
+    near(name, ACCOUNTS).then(|| {
+        format!(
+            "no group is named `{name}`: all accounts of a namespace are `{ACCOUNTS}:NAMESPACE`"
+        )
+    })
 }
 
 fn wrong_text(name: &str) -> Option<String> {
@@ -182,7 +190,9 @@ fn wrong_text(name: &str) -> Option<String> {
         return Some("an empty name is nobody's".to_owned());
     }
     if name.trim() != name || name.chars().any(char::is_control) {
-        return Some("the name begins or ends with a space, or holds a control character".to_owned());
+        return Some(
+            "the name begins or ends with a space, or holds a control character".to_owned(),
+        );
     }
     None
 }

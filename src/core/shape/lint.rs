@@ -4,7 +4,7 @@ use crate::core::kubernetes::api::{Kind, NEWEST, VERSIONS};
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Name, NodeId, Want};
 use crate::core::shape::rule::{Action, RuleId};
-use crate::core::shape::template::{Of, Template};
+use crate::core::shape::template::Template;
 
 /// One open place of a shape.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,11 +107,6 @@ impl Shape {
             }
         }
         warnings
-    }
-
-    /// The templates that somebody wrote: what is said of a CronJob's Jobs is said of the CronJob.
-    fn written(&self) -> impl Iterator<Item = &Template> {
-        self.templates.iter().filter(|template| template.of != Of::Child)
     }
 }
 

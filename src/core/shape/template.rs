@@ -111,8 +111,18 @@ impl Template {
         };
         let file = written.file.clone();
         let source = written.source;
-        let template =
-            Template { api, of, variables, tree, generated, used, written: node, file, called, source };
+        let template = Template {
+            api,
+            of,
+            variables,
+            tree,
+            generated,
+            used,
+            written: node,
+            file,
+            called,
+            source,
+        };
         Made { template, mistakes }
     }
 
@@ -144,7 +154,10 @@ impl Written {
         let at = |key: &str| node.get(key).map_or(node.at, |n| n.at);
         let wrong = |at, text: &str| Mistake::new(at, text).source(self.source);
         if !matches!(node.value, Value::Map(_)) {
-            return Err(wrong(node.at, &format!("a template is a Job or a CronJob, not {}", node.kind())));
+            return Err(wrong(
+                node.at,
+                &format!("a template is a Job or a CronJob, not {}", node.kind()),
+            ));
         }
         match (word("kind"), word("apiVersion")) {
             ("Job", "batch/v1") => Ok(Of::Job),

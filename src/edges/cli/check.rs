@@ -8,11 +8,11 @@ mod old;
 use objects::{Judging, NotJudged};
 use old::OldJobs;
 
+use crate::core::shape::identities::Named;
 use crate::core::shape::rule::Action;
 use crate::edges::cli::{
     CannotRun, Format, at_default, print, say, sentence, stderr_style, stdout_style, substitution,
 };
-use crate::core::shape::identities::Named;
 use crate::edges::{files, shapes};
 use crate::formats::report::judged::Summary;
 use crate::formats::report::{human, json};

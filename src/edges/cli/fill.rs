@@ -43,8 +43,10 @@ pub fn run(args: &FillArgs) -> Result<u8, CannotRun> {
         };
         values.push((name, value));
     }
-    let settings =
-        shape.first().settings(values).map_err(|m| CannotRun::because(format_args!("--set: {m}")))?;
+    let settings = shape
+        .first()
+        .settings(values)
+        .map_err(|m| CannotRun::because(format_args!("--set: {m}")))?;
     for (id, setting) in &settings {
         let variable = shape.first().variables.get(*id);
         if !variable.constraint.accepts(setting) {

@@ -29,16 +29,14 @@ pub fn self_test(shape: &Shape) -> Result<(), String> {
     tested(shape, |template, job| judge_one(shape, template, job, namespace).count > 0)
 }
 
-fn tested(
-    shape: &Shape,
-    is_refused: impl Fn(&Template, &Node<'_>) -> bool,
-) -> Result<(), String> {
+fn tested(shape: &Shape, is_refused: impl Fn(&Template, &Node<'_>) -> bool) -> Result<(), String> {
     let name = &shape.name;
     // What each rule notices: nothing yet known of it, and then whether it does in any template.
     let mut notice: Vec<Option<bool>> = vec![None; shape.rules.len()];
     for template in &shape.templates {
-        let filled =
-            template.filled(&[]).map_err(|m| format!("the shape `{name}` cannot be filled: {m}"))?;
+        let filled = template
+            .filled(&[])
+            .map_err(|m| format!("the shape `{name}` cannot be filled: {m}"))?;
         if is_refused(template, &filled) {
             return Err(format!("the shape `{name}` refuses its own template"));
         }
@@ -189,7 +187,9 @@ mod tests {
         let shape = shape();
         assert_eq!(self_test(&shape), Ok(()));
         let filled = shape.first().fill(&[]).unwrap();
-        for (index, (rule, places)) in shape.rules.iter().zip(places(&shape, shape.first())).enumerate() {
+        for (index, (rule, places)) in
+            shape.rules.iter().zip(places(&shape, shape.first())).enumerate()
+        {
             let speaks = |place: &NodeId| {
                 let (changed, _) = disturbed(shape.first(), &filled, *place);
                 let found = judge_one(&shape, shape.first(), &changed, "").findings;
@@ -206,7 +206,9 @@ mod tests {
         assert!(error.ends_with("refuses its own template"), "{error}");
         let error = tested(&shape, |_, _| false).unwrap_err();
         assert!(error.ends_with("does not notice a change that its rule `image` is there for"));
-        let blind = |template: &Template, job: &Node<'_>| image(job).is_some() && judge_one(&shape, template, job, "").count > 0;
+        let blind = |template: &Template, job: &Node<'_>| {
+            image(job).is_some() && judge_one(&shape, template, job, "").count > 0
+        };
         let error = tested(&shape, blind).unwrap_err();
         assert!(error.contains("`image`"), "{error}");
     }

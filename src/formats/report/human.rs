@@ -23,13 +23,15 @@ pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
         if let Some(shape) = &job.verdict.shape
             && job.verdict.findings.enforced > 0
             && let Some(template) = job.verdict.template.map(|index| &shape.templates[index])
-            && !refused_by.iter().any(|(known, of)| known.name == shape.name && of.called() == template.called())
+            && !refused_by
+                .iter()
+                .any(|(known, of)| known.name == shape.name && of.called() == template.called())
         {
             refused_by.push((shape, template));
         }
     }
     for (shape, template) in refused_by {
-        text.push_str(&format!("{}: {}\n", shape.name, advice(template)));
+        text.push_str(&format!("{}: {}\n", shape.name, advice(shape, template)));
     }
     text.push_str(&counts(&Summary::of(jobs)));
     text.push('\n');

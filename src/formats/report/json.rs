@@ -98,23 +98,21 @@ fn one(job: &JudgedJob) -> OneResult<'_> {
     let findings = job.verdict.findings.findings.iter().zip(&job.positions);
     let findings = findings.filter_map(|(finding, position)| {
         let shape = job.verdict.shape_of(finding)?;
-        Some(
-            OneFinding {
-                rule: &shape.rule(finding.rule).name,
-                action: finding.action.word(),
-                raised_by: finding.raised_by.map(|rule| shape.rule(rule).name.as_str()),
-                path: &finding.path,
-                pointer: &finding.pointer,
-                line: position.map(|p| p.line),
-                column: position.map(|p| p.column),
-                expected: finding.expected.as_deref(),
-                message: &finding.message,
-                help: finding.help.as_deref(),
-                rule_message: shape.rule(finding.rule).message.as_deref(),
-                shape: &shape.name,
-                digest: &shape.digest,
-            },
-        )
+        Some(OneFinding {
+            rule: &shape.rule(finding.rule).name,
+            action: finding.action.word(),
+            raised_by: finding.raised_by.map(|rule| shape.rule(rule).name.as_str()),
+            path: &finding.path,
+            pointer: &finding.pointer,
+            line: position.map(|p| p.line),
+            column: position.map(|p| p.column),
+            expected: finding.expected.as_deref(),
+            message: &finding.message,
+            help: finding.help.as_deref(),
+            rule_message: shape.rule(finding.rule).message.as_deref(),
+            shape: &shape.name,
+            digest: &shape.digest,
+        })
     });
     let findings = findings.collect();
     OneResult {

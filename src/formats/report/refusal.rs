@@ -6,7 +6,7 @@
 use crate::core::judge::{Finding, Verdict};
 use crate::core::shape::Shape;
 use crate::core::shape::rule::{Action, RuleId};
-use crate::core::shape::template::Template;
+use crate::core::shape::template::{Of, Template};
 
 /// Most findings in one text.
 const MAX_LINES: usize = 20;
@@ -36,8 +36,9 @@ fn push_finding_line(verdict: &Verdict, finding: &Finding, line: &mut String) {
 
 /// What to do about any finding, for somebody who never heard of shapes.
 #[must_use]
-pub fn advice(template: &Template) -> String {
-    let names: Vec<String> = template.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
+pub fn advice(shape: &Shape, template: &Template) -> String {
+    let names: Vec<String> =
+        template.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
     let names = match names.split_last() {
         None => String::new(),
         Some((last, most)) if names.concat().len() <= MAX_NAMES => match most {
@@ -46,10 +47,22 @@ pub fn advice(template: &Template) -> String {
         },
         Some(_) => ", except for its variables".to_owned(),
     };
+    let alike = shape.templates.iter().filter(|other| other.of == template.of).count();
+    let another = if alike > 1 { " or another template of the shape" } else { "" };
+    let called = template.called();
+    let what = match template.of {
+        Of::Job => format!("Every Job in this namespace must equal {called}{another}{names}."),
+        Of::CronJob => {
+            format!("Every CronJob in this namespace must equal {called}{another}{names}.")
+        }
+        Of::Child => {
+            format!(
+                "A Job in this namespace must be one that the CronJob of {called} makes{another}{names}."
+            )
+        }
+    };
     format!(
-        "Every {} in this namespace must equal {}{names}. Take out what it has not and add what is missing, or have the template changed.",
-        template.of.kind(),
-        template.called()
+        "{what} Take out what it has not and add what is missing, or have the template changed."
     )
 }
 
@@ -94,7 +107,7 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
         if count == 1 { "" } else { "s" }
     );
     let template = verdict.template.map(|index| &shape.templates[index]);
-    let last = notes(verdict).into_iter().chain(template.map(advice));
+    let last = notes(verdict).into_iter().chain(template.map(|template| advice(shape, template)));
     let last: String = last.map(|line| format!("\n{line}")).collect();
     let mut text = String::with_capacity(MAX_TEXT);
     text.push_str(&head);

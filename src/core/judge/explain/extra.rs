@@ -4,14 +4,19 @@ use crate::core::judge::explain::Said;
 use crate::core::judge::explain::wanted::{is_written, names, written};
 use crate::core::kubernetes::api::{Kind, NEWEST};
 use crate::core::mistake::nearest;
-use crate::core::shape::template::Template;
 use crate::core::shape::compiled::{Name, NodeId};
+use crate::core::shape::template::Template;
 
 /// Longest field name that is looked up anywhere.
 const MAX_FIELD: usize = 64;
 
 /// What is said of something that stands in `parent`; `field`: its name there, if that is a struct.
-pub(super) fn said(template: &Template, parent: NodeId, field: Option<&str>, means_absent: bool) -> Said {
+pub(super) fn said(
+    template: &Template,
+    parent: NodeId,
+    field: Option<&str>,
+    means_absent: bool,
+) -> Said {
     if means_absent {
         return Said::new("spelled-out default: the template leaves it out").help("take it out");
     }

@@ -4,8 +4,8 @@
 use crate::core::judge::explain::wanted::{quoted, with_names};
 use crate::core::judge::explain::{Said, write_it};
 use crate::core::path::is_invisible;
-use crate::core::shape::template::Template;
 use crate::core::shape::compiled::NodeId;
+use crate::core::shape::template::Template;
 use crate::core::shape::text::{Mismatch, Piece, TextPattern, common_prefix};
 
 /// Longest text in which a difference is seen at once, in bytes.

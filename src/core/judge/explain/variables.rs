@@ -3,9 +3,9 @@
 use crate::core::judge::explain::Said;
 use crate::core::judge::explain::wanted::{quoted, with_names};
 use crate::core::path::is_invisible;
-use crate::core::shape::template::Template;
 use crate::core::shape::compiled::{CompiledNode, Want};
 use crate::core::shape::constraint::Constraint;
+use crate::core::shape::template::Template;
 use crate::core::shape::variable::{Variable, VariableId};
 
 /// Longest description of what a variable may be, in characters.
@@ -27,7 +27,12 @@ pub(super) fn constraint(
 }
 
 /// A value of another type than the variable's.
-pub(super) fn not_of_type(template: &Template, node: &CompiledNode, id: VariableId, found: &str) -> Said {
+pub(super) fn not_of_type(
+    template: &Template,
+    node: &CompiledNode,
+    id: VariableId,
+    found: &str,
+) -> Said {
     let variable = template.variables.get(id);
     let text = matches!(variable.constraint, Constraint::Text(_) | Constraint::OneOf(_));
     let unquoted = text && matches!(found, "an integer" | "a number" | "a boolean");

@@ -1,7 +1,7 @@
 //! What the template has at a place, in words and as somebody would write it.
 
-use crate::core::shape::template::Template;
 use crate::core::shape::compiled::{CompiledNode, Name, NodeId, Want};
+use crate::core::shape::template::Template;
 use crate::core::shape::text::{Piece, TextPattern};
 use crate::core::tree::Number;
 

@@ -58,7 +58,10 @@ fn a_job_fits_one_template_as_a_whole() {
     let old = image("r/w:1").set("worker/workingDir", json!("/old"));
     for shapes in [
         vec![named("roll", "", &[new.clone(), old.clone()])],
-        vec![named("new", "", &[new.clone()]), named("old", "", &[old.clone()])],
+        vec![
+            named("new", "", std::slice::from_ref(&new)),
+            named("old", "", std::slice::from_ref(&old)),
+        ],
     ] {
         let of = |job: &Job| told(&judged(&shapes, job, None, None));
         assert_eq!(of(&new).0, Allow);
@@ -67,7 +70,8 @@ fn a_job_fits_one_template_as_a_whole() {
         let mixed = new.clone().set("worker/image", json!("r/w:1"));
         let (kind, _, _, places) = of(&mixed);
         assert_eq!((kind, places), (Deny, vec!["worker.image".to_owned()]));
-        let mixed = new.clone().set("worker/workingDir", json!("/old")).set("pod/hostNetwork", json!(true));
+        let mixed =
+            new.clone().set("worker/workingDir", json!("/old")).set("pod/hostNetwork", json!(true));
         let (kind, _, _, places) = of(&mixed);
         assert_eq!((kind, places.len()), (Deny, 2));
     }
@@ -87,8 +91,10 @@ fn a_refusal_is_explained_by_the_closest_and_names_the_others() {
 
 #[test]
 fn beside_one_that_enforces_an_audit_shape_widens_by_its_template_and_no_more() {
-    let shapes =
-        [named("enforced", "", &[image("r/w:1")]), named("tried", "action: Audit", &[image("r/w:2")])];
+    let shapes = [
+        named("enforced", "", &[image("r/w:1")]),
+        named("tried", "action: Audit", &[image("r/w:2")]),
+    ];
     assert_eq!(judged(&shapes, &image("r/w:2"), None, None).kind, Allow);
     let almost = image("r/w:2").set("pod/hostNetwork", json!(true));
     let verdict = judged(&shapes, &almost, None, None);
@@ -107,7 +113,10 @@ fn a_template_that_only_warns_fits_worse_than_one_that_is_equal() {
         named("equal", "", &[image("r/w:1").set("pod/hostNetwork", json!(true))]),
     ];
     let job = image("r/w:1").set("pod/hostNetwork", json!(true));
-    assert_eq!(told(&judged(&shapes, &job, None, None)), (Allow, "equal".to_owned(), Some(0), vec![]));
+    assert_eq!(
+        told(&judged(&shapes, &job, None, None)),
+        (Allow, "equal".to_owned(), Some(0), vec![])
+    );
     let verdict = judged(&shapes[..1], &job, None, None);
     assert_eq!((verdict.kind, verdict.findings.count), (Allow, 1));
 }
@@ -135,8 +144,16 @@ fn an_update_keeps_fitting_one_template() {
 #[test]
 fn a_shape_is_for_those_that_it_names() {
     let shapes = [
-        named("ci", "match: {namespaces: [ns], users: ['system:serviceaccount:ci:runner']}", &[image("r/ci:1")]),
-        named("ops", "match: {namespaces: [ns], groups: ['system:serviceaccounts:ops']}", &[image("r/ops:1")]),
+        named(
+            "ci",
+            "match: {namespaces: [ns], users: ['system:serviceaccount:ci:runner']}",
+            &[image("r/ci:1")],
+        ),
+        named(
+            "ops",
+            "match: {namespaces: [ns], groups: ['system:serviceaccounts:ops']}",
+            &[image("r/ops:1")],
+        ),
     ];
     let (ci, ops) = ("system:serviceaccount:ci:runner", "system:serviceaccount:ops:any");
     let kind = |job: &str, user: Option<&str>| judged(&shapes, &image(job), None, user).kind;
@@ -175,7 +192,7 @@ fn a_place_that_only_one_template_has_is_no_mistake() {
     let both = job().set("/spec/activeDeadlineSeconds", json!(5));
     let spec = "variables: {d: {type: integer, minimum: 1, maximum: 9, at: [$.spec.activeDeadlineSeconds]}}";
     let shape = named("one", spec, &[both.clone(), job()]);
-    let of = |job: &Job| judged(&[shape.clone()], job, None, None).kind;
+    let of = |job: &Job| judged(std::slice::from_ref(&shape), job, None, None).kind;
     assert_eq!(of(&both.clone().set("/spec/activeDeadlineSeconds", json!(9))), Allow);
     assert_eq!(of(&both.set("/spec/activeDeadlineSeconds", json!(10))), Deny);
     assert_eq!(of(&job()), Allow);

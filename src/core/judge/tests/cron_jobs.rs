@@ -157,11 +157,17 @@ fn its_controller_makes_its_jobs_by_either_identity() {
         .set("/spec/parallelism", json!(1))
         .set("/spec/completions", json!(1))
         .set("/spec/suspend", json!(false))
-        .set("/spec/selector", json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "j-1"}}))
-        .set("/spec/template/metadata/labels", json!({
-            "job-name": "nightly-29934665", "batch.kubernetes.io/job-name": "nightly-29934665",
-            "controller-uid": "j-1", "batch.kubernetes.io/controller-uid": "j-1",
-        }));
+        .set(
+            "/spec/selector",
+            json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "j-1"}}),
+        )
+        .set(
+            "/spec/template/metadata/labels",
+            json!({
+                "job-name": "nightly-29934665", "batch.kubernetes.io/job-name": "nightly-29934665",
+                "controller-uid": "j-1", "batch.kubernetes.io/controller-uid": "j-1",
+            }),
+        );
     for user in CRON_JOB_CONTROLLER {
         found(&judged(&shape, &child(), None, user), &[]);
         found(&judged(&shape, &stored, None, user), &[]);
@@ -171,9 +177,17 @@ fn its_controller_makes_its_jobs_by_either_identity() {
             ("/metadata/name", json!("other-29934665"), "metadata.name"),
             ("/metadata/ownerReferences/0/name", json!("other"), "metadata.name"),
             ("/metadata/ownerReferences/0/kind", json!("Job"), "metadata.ownerReferences"),
-            ("/metadata/ownerReferences/0/apiVersion", json!("batch/v1beta1"), "metadata.ownerReferences"),
+            (
+                "/metadata/ownerReferences/0/apiVersion",
+                json!("batch/v1beta1"),
+                "metadata.ownerReferences",
+            ),
             ("/metadata/ownerReferences/0/controller", json!(false), "metadata.ownerReferences"),
-            ("/metadata/ownerReferences/0/blockOwnerDeletion", json!(false), "metadata.ownerReferences"),
+            (
+                "/metadata/ownerReferences/0/blockOwnerDeletion",
+                json!(false),
+                "metadata.ownerReferences",
+            ),
             ("/metadata/ownerReferences/0/uid", json!(""), "metadata.ownerReferences"),
             ("/metadata/ownerReferences/1", owner(), "metadata.ownerReferences"),
             ("/metadata/ownerReferences", json!([]), "metadata.ownerReferences"),
@@ -203,9 +217,15 @@ fn its_controller_makes_its_jobs_by_either_identity() {
 fn nobody_else_does() {
     let shape = shape("");
     let annotation = "metadata.annotations[batch.kubernetes.io/cronjob-scheduled-timestamp]";
-    for user in [HUMAN, "system:serviceaccount:ns:dispatcher", "system:serviceaccount:kube-system:job-controller"] {
+    for user in [
+        HUMAN,
+        "system:serviceaccount:ns:dispatcher",
+        "system:serviceaccount:kube-system:job-controller",
+    ] {
         found(&judged(&shape, &child(), None, user), &[annotation, "metadata.ownerReferences"]);
-        let plain = child().remove("/metadata/ownerReferences").set("/metadata/annotations", json!({"note": "n"}));
+        let plain = child()
+            .remove("/metadata/ownerReferences")
+            .set("/metadata/annotations", json!({"note": "n"}));
         found(&judged(&shape, &plain, None, user), &["metadata.ownerReferences"]);
         let by_hand = judged(&shape, &manual(), None, user);
         assert_eq!(by_hand.kind, Deny);
@@ -224,7 +244,11 @@ fn a_run_by_hand_only_where_the_shape_says_so() {
         ("/metadata/ownerReferences/0/blockOwnerDeletion", json!(true), 1),
         ("/metadata/ownerReferences/0/controller", json!(false), 1),
         ("/spec/backoffLimit", json!(6), 1),
-        ("/metadata/annotations", json!({"note": "n", MANUAL: "manual", SCHEDULED: "2026-11-30T23:05:00Z"}), 1),
+        (
+            "/metadata/annotations",
+            json!({"note": "n", MANUAL: "manual", SCHEDULED: "2026-11-30T23:05:00Z"}),
+            1,
+        ),
     ] {
         let verdict = judged(&shape, &manual().set(pointer, value.clone()), None, HUMAN);
         assert_eq!((verdict.kind, verdict.findings.count), (Deny, paths), "{pointer} {value}");
@@ -242,7 +266,10 @@ fn what_says_whose_child_it_is_may_stay_in_an_update_by_anybody() {
     // Resumed, it is judged like a new one, and is the controller's all the same.
     found(&judged(&shape, &resumed, Some(&waiting), HUMAN), &[]);
     let tampered = resumed.clone().set("/spec/template/spec/containers/0/image", json!("x"));
-    found(&judged(&shape, &tampered, Some(&waiting), HUMAN), &["spec.template.spec.containers[worker].image"]);
+    found(
+        &judged(&shape, &tampered, Some(&waiting), HUMAN),
+        &["spec.template.spec.containers[worker].image"],
+    );
     // A forged one stays refused: it never was the controller's.
     let forged = |job: Job| job.set("/metadata/name", json!("nightly-1"));
     let verdict = judged(&shape, &forged(resumed.clone()), Some(&forged(waiting.clone())), HUMAN);
@@ -279,14 +306,18 @@ unpinned: [{path: $.spec.jobTemplate.spec.ttlSecondsAfterFinished, reason: r}]";
     assert_eq!(of_cron_job("/spec/schedule", json!("x")), ["when Warn"]);
     let image = "/spec/jobTemplate/spec/template/spec/containers/0/image";
     assert_eq!(of_cron_job(image, json!("x")), ["image Audit"]);
-    assert_eq!(of_cron_job("/spec/jobTemplate/spec/ttlSecondsAfterFinished", json!(5)), Vec::<String>::new());
+    assert_eq!(
+        of_cron_job("/spec/jobTemplate/spec/ttlSecondsAfterFinished", json!(5)),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
 fn variables_have_one_value_in_a_job_of_it_too() {
-    let template = cron_job()
-        .set("/metadata/name", json!("run-<id>"))
-        .set("/spec/jobTemplate/spec/template/spec/containers/0/env", json!([{"name": "ID", "value": "<id>"}]));
+    let template = cron_job().set("/metadata/name", json!("run-<id>")).set(
+        "/spec/jobTemplate/spec/template/spec/containers/0/env",
+        json!([{"name": "ID", "value": "<id>"}]),
+    );
     let shape = load(&template, "variables: {id: {pattern: '[a-z]{2}', example: ab}}").unwrap();
     let child = |cron_job: &str, id: &str| {
         child()
@@ -315,21 +346,25 @@ fn what_no_cron_job_can_be_is_a_mistake() {
     for (template, said) in [
         (cron_job().set("/metadata/name", json!("n".repeat(53))), "has at most 52 characters"),
         (cron_job().remove("/metadata/name"), "a CronJob template has a name"),
-        (cron_job().remove("/metadata/name").set("/metadata/generateName", json!("a-")), "has a name"),
+        (
+            cron_job().remove("/metadata/name").set("/metadata/generateName", json!("a-")),
+            "has a name",
+        ),
         (
             cron_job().set("/spec/jobTemplate/spec/selector", json!({})),
             "the server generates the selector of a Job",
         ),
         (
-            cron_job().set("/spec/jobTemplate/spec/template/metadata/labels", json!({"job-name": "x"})),
+            cron_job()
+                .set("/spec/jobTemplate/spec/template/metadata/labels", json!({"job-name": "x"})),
             "the server generates the label `job-name`",
         ),
     ] {
-        let mistakes = load(&template, "").err().expect(said);
+        let mistakes = load(&template, "").expect_err(said);
         assert!(mistakes.len() == 1 && mistakes[0].contains(said), "{mistakes:#?}");
     }
     assert!(load(&cron_job().set("/metadata/name", json!("n".repeat(52))), "").is_ok());
     let spec = "optional: [$.spec.jobTemplate.spec.backoffLimit]";
-    let mistakes = load(&cron_job(), spec).err().expect("the server fills it into the Job");
+    let mistakes = load(&cron_job(), spec).expect_err("the server fills it into the Job");
     assert!(mistakes[0].contains("the server fills in"), "{mistakes:#?}");
 }

@@ -114,7 +114,8 @@ fn what_is_no_job_is_one_finding() {
         assert_eq!((findings.count, findings.enforced), (1, 1));
         assert!(findings.findings[0].message.contains("a map is expected here"));
     }
-    let empty = crate::core::judge::judge_one(&of, of.first(), &Node::new(Value::Map(vec![])), "ns");
+    let empty =
+        crate::core::judge::judge_one(&of, of.first(), &Node::new(Value::Map(vec![])), "ns");
     assert!(empty.count >= 4, "{empty:?}");
 }
 

@@ -84,7 +84,7 @@ fn with_a_job_template_every_cron_job_is_refused() {
     let cron = verdict(&shapes, &job(), "CronJob", "ns", Operation::Create);
     assert_eq!(cron.kind, VerdictKind::Deny);
     let said = &cron.findings.findings[0].message;
-    assert!(said.contains("every CronJob in its namespaces is refused"), "{said}");
+    assert!(said.contains("every CronJob in this namespace is refused"), "{said}");
     let audit = Shapes::new(vec![shape(&job(), "action: Audit")]).unwrap();
     let cron_in_audit = verdict(&audit, &job(), "CronJob", "ns", Operation::Create);
     assert_eq!((cron_in_audit.kind, cron_in_audit.findings.count), (VerdictKind::Allow, 1));

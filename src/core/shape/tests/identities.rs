@@ -10,7 +10,10 @@ fn of(rest: &str) -> String {
 #[test]
 fn a_name_that_no_request_can_have_is_a_mistake() {
     for (name, said) in [
-        ("system:serviceaccounts:ci:runner", "a service account is `system:serviceaccount:ci:runner`"),
+        (
+            "system:serviceaccounts:ci:runner",
+            "a service account is `system:serviceaccount:ci:runner`",
+        ),
         ("system:serviceaccounts:ci", "is a group: name it in `groups`"),
         ("system:serviceaccount:ci", "a service account is `system:serviceaccount:NAMESPACE:NAME`"),
         ("system:serviceaccount:ci:", "a service account is"),
@@ -36,9 +39,10 @@ fn a_name_that_no_request_can_have_is_a_mistake() {
         mistaken(&job(), &of(&format!("groups: [{text}]")), &[(&text, said)]);
         mistaken(&job(), &of(&format!("exempt: {{groups: [{text}]}}")), &[(&text, said)]);
     }
-    for good in ["users: ['system:serviceaccount:ci:runner.x', alice, 'oidc:bob@example.org']"] {
-        shape(&job(), &of(good));
-    }
+    shape(
+        &job(),
+        &of("users: ['system:serviceaccount:ci:runner.x', alice, 'oidc:bob@example.org']"),
+    );
     shape(&job(), &of("groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', admins]"));
 }
 
@@ -48,7 +52,11 @@ fn nobody_named_is_no_restriction_that_somebody_meant() {
     mistaken(&job(), &of("users: [a, a]"), &[("a]", "`a` is named twice")]);
     mistaken(&job(), &of("exempt: {}"), &[("{}", "`exempt` of match names nobody")]);
     mistaken(&job(), &of("exempt: [a]"), &[("[a]", "exempt of match is a map, not a list")]);
-    mistaken(&job(), &of("manualRuns: often"), &[("often", "`manualRuns` of match is true or false")]);
+    mistaken(
+        &job(),
+        &of("manualRuns: often"),
+        &[("often", "`manualRuns` of match is true or false")],
+    );
 }
 
 #[test]
@@ -72,7 +80,10 @@ fn nobody_is_exempt_who_is_everybody() {
         let spec = of(&format!("exempt: {{users: [{text}]}}"));
         mistaken(&job(), &spec, &[(&text, "cannot be exempt")]);
     }
-    shape(&job(), &of("exempt: {groups: ['system:masters', 'system:serviceaccounts:ci'], users: [alice]}"));
+    shape(
+        &job(),
+        &of("exempt: {groups: ['system:masters', 'system:serviceaccounts:ci'], users: [alice]}"),
+    );
 }
 
 #[test]

@@ -21,7 +21,10 @@ fn a_template_is_a_job() {
         let loaded =
             Shape::load(&read(&document("")), &[crate::core::tree::Node::from_json(&no_map)]);
         let mistakes = loaded.expect_err("it is no map");
-        assert!(mistakes[0].message.starts_with("a template is a Job or a CronJob, not "), "{mistakes:?}");
+        assert!(
+            mistakes[0].message.starts_with("a template is a Job or a CronJob, not "),
+            "{mistakes:?}"
+        );
         assert_eq!(mistakes[0].source, 1);
     }
 }
@@ -198,7 +201,8 @@ fn the_filled_template_is_the_job_that_must_pass() {
     );
     assert_eq!(filled.pointer("/spec/activeDeadlineSeconds").unwrap(), 7);
     // What is no value of the type stays text, and is refused.
-    let wrong = of.first().fill(&of.first().settings([("deadline", "07")]).unwrap()).unwrap().to_json();
+    let wrong =
+        of.first().fill(&of.first().settings([("deadline", "07")]).unwrap()).unwrap().to_json();
     assert_eq!(wrong.pointer("/spec/activeDeadlineSeconds").unwrap(), "07");
     let unknown = of.first().settings([("rum", "a")]).unwrap_err();
     assert_eq!(unknown.to_string(), "the shape has no variable `rum`; did you mean `run`?");
