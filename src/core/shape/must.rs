@@ -6,11 +6,11 @@ use crate::core::mistake::{Mistake, nearest};
 use crate::core::shape::cron_job;
 use crate::core::shape::document::{Document, Placed};
 use crate::core::shape::selector::{Selector, SelectorStep};
-use crate::core::shape::template::Of;
+use crate::core::shape::template::{Of, Template};
 
-pub mod describe;
 pub mod fits;
 pub mod schema;
+pub mod written;
 
 use schema::Schema;
 
@@ -23,6 +23,8 @@ pub struct MustDocument {
     pub select: Vec<Placed>,
     /// Whether the place may be missing.
     pub absent: bool,
+    /// Where the rule is written.
+    pub at: u32,
 }
 
 /// `must` of a rule, with its places looked up in the API.
@@ -133,9 +135,10 @@ pub(super) fn resolve(api: &'static Api, document: &mut Document, mistakes: &mut
                 }
             }
         }
-        let ends_in_a_name = written.select.iter().any(|place| {
-            !matches!(place.selector.steps.last(), None | Some(SelectorStep::All))
-        });
+        let ends_in_a_name = written
+            .select
+            .iter()
+            .any(|place| !matches!(place.selector.steps.last(), None | Some(SelectorStep::All)));
         if written.absent && !ends_in_a_name && !written.select.is_empty() {
             let message = "`absent: true` says nothing: no selector of the rule ends in a name";
             mistakes.push(Mistake::new(rule.rule.written_at, message).help("take it out"));
@@ -143,6 +146,29 @@ pub(super) fn resolve(api: &'static Api, document: &mut Document, mistakes: &mut
         let Some(written) = rule.must.clone() else { continue };
         rule.rule.must = Some(Must { schema: written.schema, selected, absent: written.absent });
     }
+}
+
+/// `must` rules beside templates none of which they are about.
+pub(super) fn silent(document: &Document, templates: &[Template]) -> Vec<Mistake> {
+    let musts = document.rules.iter().filter(|_| !templates.is_empty());
+    let musts = musts.filter_map(|rule| rule.rule.must.as_ref().map(|must| (&rule.rule, must)));
+    let is_silent = |must: &Must| {
+        !must.selected.is_empty()
+            && templates.iter().all(|template| {
+                let reading = Reading::Beside(template.of);
+                must.selected.iter().all(|selected| selected.steps(reading).is_none())
+            })
+    };
+    let silent = musts.filter(|(_, must)| is_silent(must));
+    silent
+        .map(|(rule, _)| {
+            let message = format!(
+                "the rule `{}` is about no template of this shape: a Job has no such place",
+                rule.name
+            );
+            Mistake::new(rule.written_at, message)
+        })
+        .collect()
 }
 
 /// Why a selector, or what is said of its place, cannot be read.
@@ -218,11 +244,7 @@ fn is_name(step: &SelectorStep, wanted: &str) -> bool {
     matches!(step, SelectorStep::Name(name) if name == wanted)
 }
 
-fn refuse_servers_own(
-    api: &Api,
-    owner: &str,
-    name: &str,
-) -> Result<(), (String, Option<String>)> {
+fn refuse_servers_own(api: &Api, owner: &str, name: &str) -> Result<(), (String, Option<String>)> {
     if api.is_server_owned(owner, name) {
         return Err((format!("the server alone writes `{name}`"), None));
     }
@@ -288,12 +310,6 @@ pub(super) fn is_old_spelling(structure: &StructType, name: &str) -> bool {
 }
 
 impl Must {
-    /// Whether it has anything to say beside templates of Jobs alone.
-    #[must_use]
-    pub fn is_about_jobs(&self) -> bool {
-        self.selected.iter().any(|selected| selected.job.is_some())
-    }
-
     /// A part that an object may leave out, so that the rule says nothing of one that does: with
     /// what the selector goes on.
     #[must_use]

@@ -273,11 +273,9 @@ impl Reader<'_> {
         let additional = match additional.map(|node| (node, &node.value)) {
             None | Some((_, Value::Bool(true))) => Additional::Any,
             Some((_, Value::Bool(false))) => Additional::Nothing,
-            Some((node, _)) => {
-                self.speaking(node, depth, "`additionalProperties`").map_or(Additional::Any, |s| {
-                    Additional::Schema(Box::new(s))
-                })
-            }
+            Some((node, _)) => self
+                .speaking(node, depth, "`additionalProperties`")
+                .map_or(Additional::Any, |s| Additional::Schema(Box::new(s))),
         };
         let items = items.and_then(|node| self.speaking(node, depth, "`items`")).map(Box::new);
         let not = not.and_then(|node| self.speaking(node, depth, "`not`")).map(Box::new);
@@ -389,11 +387,8 @@ fn read_values(
         } else if let Some(of_type) = of_type
             && !is_of_type(of_type, value)
         {
-            let message = format!(
-                "a value of type {} is expected, not {}",
-                of_type.word(),
-                value.kind()
-            );
+            let message =
+                format!("a value of type {} is expected, not {}", of_type.word(), value.kind());
             fields.mistake(value.at, message);
         }
     }
