@@ -13,7 +13,7 @@ use crate::core::shape::Shape;
 use crate::core::shape::must::{Must, Reading, Taken};
 use crate::core::shape::rule::{Action, RuleId};
 use crate::core::shape::selector::SelectorStep;
-use crate::core::tree::{Node, Value};
+use crate::core::tree::{Node, Number, Value};
 
 pub mod holds;
 
@@ -207,9 +207,10 @@ impl<'w, 'j> Search<'w, 'j, '_> {
 fn is_selected(step: &SelectorStep, item: &Node<'_>) -> bool {
     match step {
         SelectorStep::Key(pairs) => pairs.iter().all(|(key, value)| {
-            item.get(key).is_some_and(|found| match found.as_str() {
-                Some(text) => text == value,
-                None => found.to_json().to_string() == *value,
+            item.get(key).is_some_and(|found| match &found.value {
+                Value::String(text) => text == value,
+                Value::Number(Number::Int(int)) => value.parse() == Ok(*int),
+                _ => false,
             })
         }),
         SelectorStep::Value(value) => item.as_str() == Some(value),

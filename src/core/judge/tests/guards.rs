@@ -141,6 +141,9 @@ fn a_place_is_asked_for_once_per_parent_and_missing_is_a_finding() {
         one(of_container, &job().set("worker/securityContext", json!({"privileged": true}))).len(),
         1
     );
+    // A map that nobody wrote is an empty one.
+    let label = "select: [\"$.metadata.labels['a/b']\"], must: {const: c}";
+    assert_eq!(one(label, &job()), ["metadata.labels[a/b]: missing; it must be there, and be `c`"]);
     let by_key =
         "select: [\"$.spec.template.spec.containers[?@.name=='b'].image\"], must: {const: j}";
     assert_eq!(one(by_key, &two).len(), 1);

@@ -110,27 +110,27 @@ pub(super) fn refuse_zeros(api: &Api, schema: &Schema, kind: Kind, mistakes: &mu
 }
 
 fn is_of(of_type: Type, kind: Kind) -> bool {
-    match (of_type, kind) {
-        (_, Kind::Unknown) => true,
-        (Type::Scalar(ValueType::Text), Kind::String | Kind::IntOrString) => true,
-        (Type::Scalar(ValueType::Integer), Kind::Integer | Kind::IntOrString) => true,
-        (Type::Scalar(ValueType::Boolean), Kind::Boolean) => true,
-        (Type::Scalar(ValueType::Quantity), Kind::Quantity { .. }) => true,
-        (Type::Object, Kind::Struct(_) | Kind::Map(_)) => true,
-        (Type::Array, Kind::List(_)) => true,
-        _ => false,
-    }
+    matches!(
+        (of_type, kind),
+        (_, Kind::Unknown)
+            | (Type::Scalar(ValueType::Text), Kind::String | Kind::IntOrString)
+            | (Type::Scalar(ValueType::Integer), Kind::Integer | Kind::IntOrString)
+            | (Type::Scalar(ValueType::Boolean), Kind::Boolean)
+            | (Type::Scalar(ValueType::Quantity), Kind::Quantity { .. })
+            | (Type::Object, Kind::Struct(_) | Kind::Map(_))
+            | (Type::Array, Kind::List(_))
+    )
 }
 
 fn is_about(sort: Sort, kind: Kind) -> bool {
-    match (sort, kind) {
-        (_, Kind::Unknown) => true,
-        (Sort::Text, Kind::String | Kind::IntOrString) => true,
-        (Sort::Number, Kind::Integer | Kind::Quantity { .. } | Kind::IntOrString) => true,
-        (Sort::Map, Kind::Struct(_) | Kind::Map(_)) => true,
-        (Sort::List, Kind::List(_)) => true,
-        _ => false,
-    }
+    matches!(
+        (sort, kind),
+        (_, Kind::Unknown)
+            | (Sort::Text, Kind::String | Kind::IntOrString)
+            | (Sort::Number, Kind::Integer | Kind::Quantity { .. } | Kind::IntOrString)
+            | (Sort::Map, Kind::Struct(_) | Kind::Map(_))
+            | (Sort::List, Kind::List(_))
+    )
 }
 
 fn describe(sort: Sort) -> &'static str {

@@ -251,7 +251,7 @@ impl Reader<'_> {
             ("anyOf", fields.get("anyOf").is_some_and(|n| n.items().is_empty())),
             ("properties", fields.get("properties").is_some_and(|n| n.is_empty())),
         ] {
-            if is_empty && !fields.get(word).is_some_and(|n| !n.is_empty()) {
+            if is_empty {
                 fields.mistake(fields.key_at(word), format!("`{word}` of {what} is empty"));
             }
         }
