@@ -10,6 +10,7 @@ use crate::core::shape::template::{Of, Template};
 
 pub mod fits;
 pub mod schema;
+mod words;
 pub mod written;
 
 use schema::Schema;
