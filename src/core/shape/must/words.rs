@@ -9,7 +9,7 @@ use crate::core::shape::variables::setting_of;
 use crate::core::tree::{Node, Value};
 
 /// All the words.
-pub const WORDS: [&str; 16] = [
+pub const WORDS: [&str; 15] = [
     "type",
     "pattern",
     "enum",
@@ -25,9 +25,6 @@ pub const WORDS: [&str; 16] = [
     "maxItems",
     "not",
     "anyOf",
-    // Known to be said of other schemas by people who know JSON Schema; here it is refused with
-    // a word of its own.
-    "minItems",
 ];
 
 /// Deepest nesting of schemas in one rule.
@@ -57,7 +54,7 @@ impl Schema {
         let schema = reader.schema(node, 0, "`must` of a rule")?;
         if mistakes.len() == known && !schema.speaks() {
             let message = "`must` of a rule can never speak: everything satisfies it";
-            let help = format!("say {}", list_words(&WORDS[..15]));
+            let help = format!("say {}", list_words(&WORDS));
             mistakes.push(Mistake::new(node.at, message).help(help));
         }
         Some(schema)
@@ -85,7 +82,7 @@ impl Reader<'_> {
             return None;
         }
         self.left -= 1;
-        let known = &WORDS[..15];
+        let known = &WORDS;
         let mut fields = Fields::of(node, what, known, self.mistakes)?;
         let nulls = node.entries().iter().filter(|e| e.node.value == Value::Null);
         for entry in nulls {
