@@ -7,8 +7,10 @@ pub mod children;
 pub mod explain;
 pub mod finding;
 pub mod generated;
+pub mod guards;
 pub mod lists;
 pub mod misspelled;
+pub mod musts;
 pub mod raise;
 pub mod record;
 pub mod seen;
@@ -20,6 +22,7 @@ pub mod verdict;
 pub mod walk;
 
 use crate::core::shape::Shape;
+use crate::core::shape::must::Reading;
 use crate::core::shape::template::Template;
 use crate::core::tree::Node;
 
@@ -39,7 +42,12 @@ pub fn judge_one(
     let mut walk = walk::Walk::new(shape, template, object, namespace);
     walk.origin = children::Origin::Controller;
     walk.job();
-    walk.finish()
+    let found = walk.finish();
+    if !shape.has_musts() {
+        return found;
+    }
+    let whole = musts::Whole::new(template.api, template.of.kind(), object);
+    found.and(musts::findings(shape, Reading::Beside(template.of), &whole, None, false))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod identities;
 pub mod job_rules;
 pub mod lint;
 pub mod marks;
+pub mod must;
 pub mod pattern;
 pub mod placeholder;
 pub mod rule;
@@ -80,9 +81,11 @@ impl Shape {
         let mut mistakes = vec![];
         let Some(mut document) = Document::read(root, &mut mistakes) else { return Err(mistakes) };
         let written = written(root, templates, std::mem::take(&mut document.templates));
-        if written.is_empty() {
+        // A shape that names templates and has none is no guard.
+        if written.is_empty() && !document.is_guard {
             return Err(mistakes);
         }
+        must::resolve(api, &mut document, &mut mistakes);
         let digest = digest::of(root, written.iter().map(|written| &written.node));
         let (mut templates, mut found): (Vec<Template>, Vec<Vec<Mistake>>) = (vec![], vec![]);
         for written in &written {
@@ -102,6 +105,7 @@ impl Shape {
             templates.extend(of_one);
             found.push(wrong.concat());
         }
+        mistakes.extend(must::silent(&document, &templates));
         let used: Vec<VariableId> = templates.iter().flat_map(|made| made.used.clone()).collect();
         mistakes.extend(everywhere(&document, &found));
         mistakes.extend(unused(&document.variables, |id| used.contains(&id)));
@@ -147,6 +151,18 @@ impl Shape {
     /// The templates that somebody wrote: what is said of a CronJob's Jobs is said of the CronJob.
     pub fn written(&self) -> impl Iterator<Item = &Template> {
         self.templates.iter().filter(|template| template.of != Of::Child)
+    }
+
+    /// Whether any of its rules says what must be so, whatever a template has.
+    #[must_use]
+    pub fn has_musts(&self) -> bool {
+        self.rules.iter().any(|rule| rule.must.is_some())
+    }
+
+    /// Whether it is a guard: a shape without a template, whose rules all say what must be so.
+    #[must_use]
+    pub fn is_guard(&self) -> bool {
+        self.templates.is_empty()
     }
 
     /// Whether any of its rules refuses.

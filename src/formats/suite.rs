@@ -13,6 +13,7 @@ use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
 use crate::core::shape::identities::Named;
 use crate::core::shape::rule::Action;
+use crate::core::shape::template::Template;
 use crate::core::tree::Node;
 
 pub mod case;
@@ -41,7 +42,7 @@ pub struct Suite {
 /// The Job that cases change.
 #[derive(Debug)]
 pub enum Base {
-    /// The first shape's template, filled with these values and examples.
+    /// The template of the first shape that has one, filled with these values and examples.
     Fill(Vec<(String, String, u32)>),
     /// A file.
     File(String, u32),
@@ -171,6 +172,15 @@ impl Suite {
     }
 }
 
+/// The template that a base is filled from: that of the first shape which has one.
+fn template(shapes: &Shapes) -> Result<&Template, Mistake> {
+    let templates = shapes.all().iter().filter_map(|shape| shape.templates.first());
+    templates.into_iter().next().ok_or_else(|| {
+        Mistake::nowhere("a guard has no template that could be filled")
+            .help("name the Job in a file: `base: {file: job.yaml}`")
+    })
+}
+
 impl<'s> Ready<'s> {
     /// A suite with its loaded shapes and the Jobs in [`Suite::files`].
     ///
@@ -219,10 +229,9 @@ impl<'s> Ready<'s> {
             },
             Base::Fill(values) => {
                 let pairs = values.iter().map(|(name, value, _)| (name.as_str(), value.as_str()));
-                let filled = first
-                    .first()
-                    .settings(pairs)
-                    .and_then(|settings| first.first().fill(&settings));
+                let filled = template(&as_written).and_then(|template| {
+                    template.settings(pairs).and_then(|settings| template.fill(&settings))
+                });
                 filled.map(|n| n.to_json()).map_err(|m| {
                     let at = values.first().map_or(m.at, |(_, _, at)| *at);
                     vec![Mistake { at, ..m }]
@@ -279,8 +288,9 @@ impl<'s> Ready<'s> {
             }
             Start::Values(values) => {
                 let pairs = values.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-                let settings = self.first.first().settings(pairs).map_err(|m| m.to_string())?;
-                self.first.first().fill(&settings).map_err(|m| m.to_string())?.to_json()
+                let template = template(&self.as_written).map_err(|m| m.to_string())?;
+                let settings = template.settings(pairs).map_err(|m| m.to_string())?;
+                template.fill(&settings).map_err(|m| m.to_string())?.to_json()
             }
         };
         if let Some(patch) = &change.patch {

@@ -35,12 +35,12 @@ impl Spoken {
         let mut spoken =
             Spoken { findings: vec![], reason: reason.to_owned(), more: 0, notes: vec![] };
         // What every refusal of this shape ends in, and what it says about its rules, is no news.
-        let advice = advice(shape, shape.first());
+        let advice = shape.templates.first().map(|template| advice(shape, template));
         let of_a_rule = |line: &str| {
             line.split_once(": ")
                 .is_some_and(|(name, _)| shape.rules.iter().any(|r| r.name == name))
         };
-        for line in lines.filter(|line| *line != advice && !of_a_rule(line)) {
+        for line in lines.filter(|line| Some(*line) != advice.as_deref() && !of_a_rule(line)) {
             let finding = line.strip_prefix("- ").and_then(|line| line.split_once(' '));
             let more = line.strip_prefix("and ").and_then(|line| line.strip_suffix(" more"));
             match (finding, more.and_then(|number| number.parse().ok())) {

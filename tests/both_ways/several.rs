@@ -34,6 +34,23 @@ spec:
         shape("roll-over", ", exempt: {groups: [break-glass]}", "", &["app:2", "app:1"]),
         shape("tried", "", "  action: Audit\n", &["app:3"]),
         shape("ci", &runner, "", &["ci:1"]),
+        // What a template of the others would let pass. It needs no template.
+        load(&format!(
+            "apiVersion: jobshape.dev/v1alpha1
+kind: JobShape
+metadata: {{name: floor}}
+spec:
+  match: {{namespaces: [{namespace}], exempt: {{groups: [break-glass]}}}}
+  rules:
+  - name: bounded
+    select: [$.spec.backoffLimit]
+    must: {{minimum: 0, maximum: 6}}
+  - name: no-host-network
+    select: [$.spec.template.spec.hostNetwork]
+    must: {{const: false}}
+    absent: true
+"
+        )),
     ]
 }
 

@@ -4,15 +4,18 @@
 //! template whose shape has no Enforce rule fits only an object without findings: a shape in Audit
 //! widens what another one refuses by exactly its template, and by nothing that only looks like it.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::core::judge::children::Origin;
 use crate::core::judge::finding::{Finding, Findings};
+use crate::core::judge::musts::{self, Whole};
 use crate::core::judge::update::{Before, Difference, only_removes, start};
 use crate::core::judge::verdict::{Request, Verdict, VerdictKind};
 use crate::core::judge::walk::Walk;
 use crate::core::shape::Shape;
+use crate::core::shape::must::Reading;
 use crate::core::shape::rule::RuleId;
 use crate::core::shape::template::{Of, Template};
 use crate::core::tree::Node;
@@ -39,6 +42,8 @@ pub(super) struct Alternatives<'a> {
     pointers: bool,
     /// Who says whose child a Job is, by the identity that asks.
     origin: Origin,
+    /// The object as `must` rules see it, once one looks.
+    whole: OnceCell<Whole<'a>>,
 }
 
 /// A candidate and what was found against it.
@@ -72,6 +77,7 @@ impl<'a> Alternatives<'a> {
             object: request.object,
             pointers: request.pointers,
             origin: Origin::of(request),
+            whole: OnceCell::new(),
         }
     }
 
@@ -106,21 +112,34 @@ impl<'a> Alternatives<'a> {
             return whole;
         }
         let mut fitted = false;
+        let old_whole = OnceCell::new();
         let mut of_update = Vec::with_capacity(self.candidates.len());
         for candidate in &self.candidates {
             let mut walk = self.walk(*candidate, old, kept);
             walk.collect();
             walk.job();
             let (had, found) = walk.collected();
+            let musts = candidate.shape.has_musts();
+            let before = musts.then(|| {
+                old_whole.get_or_init(|| Whole::new(candidate.template.api, self.kind, old))
+            });
+            let found = match before {
+                Some(before) => found.and(self.musts(*candidate, before, None)),
+                None => found,
+            };
             fitted |= self.fits(candidate, &found);
-            let findings = if had.is_empty() {
-                self.found(*candidate, new, kept)
-            } else {
-                let before = Before::new(had, &difference, new);
-                let mut walk = self.walk(*candidate, new, kept);
-                walk.compare_with(&before);
-                walk.job();
-                walk.finish()
+            let mut walk = self.walk(*candidate, new, kept);
+            let was_there = Before::new(had, &difference, new);
+            if !was_there.had.is_empty() {
+                walk.compare_with(&was_there);
+            }
+            walk.job();
+            let findings = walk.finish();
+            let findings = match before {
+                Some(before) => {
+                    findings.and(self.musts(*candidate, self.whole(*candidate), Some(before)))
+                }
+                None => findings,
             };
             of_update.push(Judged { candidate: *candidate, findings });
         }
@@ -130,7 +149,7 @@ impl<'a> Alternatives<'a> {
                 VerdictKind::Allow => self
                     .among(
                         of_update.into_iter().filter(|judged| {
-                            let whole = self.found(judged.candidate, new, kept);
+                            let whole = self.found(judged.candidate, kept);
                             self.fits(&judged.candidate, &whole)
                         }),
                         true,
@@ -159,7 +178,7 @@ impl<'a> Alternatives<'a> {
         }
         let mut judged = Vec::with_capacity(self.candidates.len());
         for candidate in &self.candidates {
-            let findings = self.found(*candidate, self.object, origin);
+            let findings = self.found(*candidate, origin);
             let is_equal = findings.count == 0;
             judged.push(Judged { candidate: *candidate, findings });
             if is_equal {
@@ -187,10 +206,29 @@ impl<'a> Alternatives<'a> {
         walk
     }
 
-    fn found(&self, candidate: Candidate<'a>, object: &Node<'_>, origin: Origin) -> Findings {
-        let mut walk = self.walk(candidate, object, origin);
+    fn found(&self, candidate: Candidate<'a>, origin: Origin) -> Findings {
+        let mut walk = self.walk(candidate, self.object, origin);
         walk.job();
-        walk.finish()
+        let found = walk.finish();
+        if !candidate.shape.has_musts() {
+            return found;
+        }
+        found.and(self.musts(candidate, self.whole(candidate), None))
+    }
+
+    /// The object as `must` rules see it.
+    fn whole(&self, candidate: Candidate<'a>) -> &Whole<'a> {
+        self.whole.get_or_init(|| Whole::new(candidate.template.api, self.kind, self.object))
+    }
+
+    fn musts(
+        &self,
+        candidate: Candidate<'_>,
+        object: &Whole<'_>,
+        before: Option<&Whole<'_>>,
+    ) -> Findings {
+        let reading = Reading::Beside(candidate.template.of);
+        musts::findings(candidate.shape, reading, object, before, self.pointers)
     }
 
     fn fits(&self, candidate: &Candidate<'_>, findings: &Findings) -> bool {

@@ -79,6 +79,22 @@ impl Finding {
 }
 
 impl Findings {
+    /// These and others of the same shape, ordered by place.
+    #[must_use]
+    pub fn and(mut self, others: Findings) -> Findings {
+        if others.count > 0 {
+            self.findings.extend(others.findings);
+            self.findings.sort_by(|a, b| (&a.path, &a.message).cmp(&(&b.path, &b.message)));
+            self.findings.truncate(MAX_FINDINGS);
+        }
+        Findings {
+            findings: self.findings,
+            count: self.count + others.count,
+            enforced: self.enforced + others.enforced,
+            old: self.old + others.old,
+        }
+    }
+
     /// One finding and no other.
     #[must_use]
     pub fn of_one(finding: Finding) -> Findings {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::core::judge::alternatives::Alternatives;
+use crate::core::judge::guards;
 use crate::core::judge::update::{Difference, only_removes};
 use crate::core::judge::verdict::{Request, Verdict, VerdictKind};
 use crate::core::path::cut;
@@ -56,19 +57,23 @@ impl Shapes {
         let named = self.of_namespace(request.namespace);
         let requester = request.requester.as_ref();
         let mut exempt = false;
-        let governing: Vec<&Arc<Shape>> = named
-            .iter()
-            .filter(|shape| {
-                if !shape.operations.contains(&request.operation) || !shape.is_for(requester) {
-                    return false;
-                }
-                let is_exempt = shape.exempts(requester);
-                exempt |= is_exempt;
-                !is_exempt
-            })
-            .collect();
+        let (mut governing, mut guards) = (Vec::with_capacity(named.len()), vec![]);
+        for shape in named {
+            if !shape.operations.contains(&request.operation) || !shape.is_for(requester) {
+                continue;
+            }
+            if shape.exempts(requester) {
+                exempt = true;
+            } else if shape.is_guard() {
+                guards.push(shape);
+            } else {
+                governing.push(shape);
+            }
+        }
         let old = request.old.filter(|_| request.operation == Operation::Update);
-        let verdict = if governing.is_empty() {
+        let verdict = if governing.is_empty() && !guards.is_empty() {
+            guards::ask(&guards, &Request { old, ..*request }).alone()
+        } else if governing.is_empty() {
             match old.and_then(|old| old.get()) {
                 Some(old)
                     if only_removes(
@@ -89,9 +94,13 @@ impl Shapes {
             let verdict = alternatives.judge();
             let clean = verdict.kind == VerdictKind::Allow && verdict.findings.count == 0;
             // Most updates conform, and nobody looks at what they replace.
-            match old.filter(|_| !clean).and_then(|old| old.get()) {
+            let verdict = match old.filter(|_| !clean).and_then(|old| old.get()) {
                 Some(old) => alternatives.judge_update(old, verdict),
                 None => verdict,
+            };
+            match guards[..] {
+                [] => verdict,
+                _ => guards::ask(&guards, &Request { old, ..*request }).beside(verdict),
             }
         };
         Verdict { exempt, ..verdict }

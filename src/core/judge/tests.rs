@@ -7,6 +7,7 @@ mod expansion;
 mod findings;
 mod fixes;
 mod generated;
+mod guards;
 mod keyed;
 mod labels;
 mod metadata;

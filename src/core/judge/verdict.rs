@@ -107,6 +107,40 @@ impl Verdict {
         )
     }
 
+    /// A guard refuses what nobody else does: it speaks, and what was found before is another's.
+    pub(super) fn refused_by(&mut self, guard: &Arc<Shape>) {
+        self.kind = VerdictKind::Deny;
+        self.reason = None;
+        self.template = None;
+        let before = self.shape.replace(Arc::clone(guard));
+        let Some(before) = before.filter(|before| !Arc::ptr_eq(before, guard)) else { return };
+        if self.findings.findings.iter().any(|finding| finding.other.is_none()) {
+            let index = self.other(&before);
+            for finding in &mut self.findings.findings {
+                finding.other.get_or_insert(index);
+            }
+        }
+    }
+
+    /// Adds what another shape found, or the one that speaks.
+    pub(super) fn add(&mut self, shape: &Arc<Shape>, found: Findings) {
+        let speaks = self.shape.as_ref().is_some_and(|speaker| Arc::ptr_eq(speaker, shape));
+        let other = if speaks { None } else { Some(self.other(shape)) };
+        let mut found = found;
+        found.findings.iter_mut().for_each(|finding| finding.other = other);
+        found.old = 0;
+        self.findings = std::mem::take(&mut self.findings).and(found);
+    }
+
+    /// Which of the others a shape is.
+    fn other(&mut self, shape: &Arc<Shape>) -> usize {
+        let known = self.others.iter().position(|other| Arc::ptr_eq(other, shape));
+        known.unwrap_or_else(|| {
+            self.others.push(Arc::clone(shape));
+            self.others.len() - 1
+        })
+    }
+
     /// The shape whose finding it is.
     #[must_use]
     pub fn shape_of(&self, finding: &Finding) -> Option<&Arc<Shape>> {

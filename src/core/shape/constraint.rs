@@ -231,7 +231,7 @@ impl Extent {
 }
 
 impl TextConstraint {
-    fn accepts(&self, value: &str) -> bool {
+    pub(in crate::core) fn accepts(&self, value: &str) -> bool {
         if self.min_length.is_some() || self.max_length.is_some() {
             let length = value.chars().count();
             if self.min_length.is_some_and(|min| length < min)
@@ -243,7 +243,7 @@ impl TextConstraint {
         self.pattern.as_ref().is_none_or(|(_, regex)| regex.is_match(value))
     }
 
-    fn describe(&self) -> String {
+    pub(in crate::core) fn describe(&self) -> String {
         let mut text = match &self.pattern {
             Some((pattern, _)) => format!("a string that matches `{pattern}`"),
             None => "a string".to_owned(),

@@ -115,7 +115,7 @@ pub fn document_of_child(document: &Document) -> Document {
 }
 
 /// A place of a CronJob in its Jobs; nothing for what does not reach them.
-fn place_in_child(place: &Placed) -> Option<Placed> {
+pub(super) fn place_in_child(place: &Placed) -> Option<Placed> {
     let name = |index: usize| match place.selector.steps.get(index) {
         Some(SelectorStep::Name(name)) => Some(name.as_str()),
         _ => None,

@@ -3,6 +3,7 @@
 use crate::core::mistake::{Mistake, list_words, suggestion};
 use crate::core::shape::fields::Fields;
 use crate::core::shape::identities::{self, Identities};
+use crate::core::shape::must::{self, MustDocument};
 use crate::core::shape::rule::{Action, Rule};
 use crate::core::shape::selector::Selector;
 use crate::core::shape::variable::{VariableId, Variables};
@@ -45,6 +46,8 @@ pub struct Document {
     pub template_files: Vec<(String, u32)>,
     /// Templates written inline.
     pub templates: Vec<Node<'static>>,
+    /// Whether it names no template at all.
+    pub is_guard: bool,
 }
 
 /// An operation of the API server that a shape judges.
@@ -112,6 +115,8 @@ pub struct RuleDocument {
     pub select: Vec<Placed>,
     /// Lists and maps whose entries it claims.
     pub entries: Vec<Placed>,
+    /// What it says must be so. Then it claims nothing.
+    pub must: Option<MustDocument>,
 }
 
 /// Name of the rule that a shape without a catch-all gets.
@@ -208,7 +213,11 @@ fn read_spec(node: &Node<'_>, name: String, mistakes: &mut Vec<Mistake>) -> Opti
         Some(node) => read_variables(node, spec.mistakes()),
         None => (Variables::default(), vec![]),
     };
-    let rules = read_rules(&mut spec, action);
+    let is_guard = spec.get("templateFrom").is_none() && spec.get("templates").is_none();
+    let rules = read_rules(&mut spec, action, is_guard);
+    if is_guard {
+        must::written::check_guard(&mut spec, &rules);
+    }
     let matching = matching.map(|node| read_match(node, spec.mistakes())).unwrap_or_default();
     Some(Document {
         name,
@@ -225,6 +234,7 @@ fn read_spec(node: &Node<'_>, name: String, mistakes: &mut Vec<Mistake>) -> Opti
         literals,
         template_files,
         templates,
+        is_guard,
     })
 }
 
@@ -316,15 +326,6 @@ fn read_exempt(of_match: &mut Fields<'_, '_>, namespaces: &[String]) -> Identiti
     exempt
 }
 
-/// A part of the document that this version does not judge yet is refused, never ignored.
-fn not_yet(fields: &mut Fields<'_, '_>, key: &str, what: &str) {
-    let at = fields.key_at(key);
-    fields.mistakes().push(
-        Mistake::new(at, format!("{what} is not supported yet"))
-            .help("this version refuses it rather than ignore it"),
-    );
-}
-
 fn read_action(fields: &mut Fields<'_, '_>) -> Option<Action> {
     let word = fields.text("action")?;
     let action = Action::from_word(word);
@@ -367,7 +368,7 @@ fn read_templates(spec: &mut Fields<'_, '_>) -> (Vec<(String, u32)>, Vec<Node<'s
             "a shape has `templates` or `templateFrom`, not both",
         );
     } else if spec.get("templateFrom").is_none() && spec.get("templates").is_none() {
-        spec.mistake(spec.at(), "spec needs `templateFrom` or `templates`: a guard (a shape without a template) is not supported yet");
+        // A guard.
     } else if files.is_empty() && inline.is_empty() {
         let key = if spec.get("templates").is_some() { "templates" } else { "templateFrom" };
         spec.mistake(spec.key_at(key), format!("`{key}` of spec holds no template"));
@@ -423,16 +424,13 @@ fn read_unpinned(node: &Node<'_>, spec: &mut Fields<'_, '_>) -> Option<Unpinned>
     Some(Unpinned { place, reason: reason?.to_owned() })
 }
 
-fn read_rules(spec: &mut Fields<'_, '_>, action: Action) -> Vec<RuleDocument> {
-    const KEYS: [&str; 7] =
-        ["name", "select", "entries", "message", "action", "auditUntil", "must"];
+fn read_rules(spec: &mut Fields<'_, '_>, action: Action, is_guard: bool) -> Vec<RuleDocument> {
+    const KEYS: [&str; 8] =
+        ["name", "select", "entries", "message", "action", "auditUntil", "must", "absent"];
     let mut rules: Vec<RuleDocument> = vec![];
     for node in spec.list("rules") {
         let Some(mut fields) = Fields::of(node, "a rule", &KEYS, spec.mistakes()) else { continue };
         let name = fields.required_text("name").unwrap_or_default().to_owned();
-        if fields.get("must").is_some() {
-            not_yet(&mut fields, "must", "`must` in a rule");
-        }
         let audit_until = fields.text("auditUntil").map(str::to_owned);
         if audit_until.as_deref().is_some_and(|date| !is_date(date)) {
             let at = fields.get("auditUntil").map_or(node.at, |n| n.at);
@@ -448,22 +446,26 @@ fn read_rules(spec: &mut Fields<'_, '_>, action: Action) -> Vec<RuleDocument> {
             action: read_action(&mut fields).unwrap_or(action),
             audit_until,
             catch_all,
+            must: None,
             written_at: fields.get("name").map_or(node.at, |n| n.at),
             name,
         };
         check_rule(&rule, &rules, &mut fields);
-        rules.push(RuleDocument { rule, select, entries });
+        let must = must::written::read(node, &mut fields, &select);
+        let select = if must.is_some() { vec![] } else { select };
+        rules.push(RuleDocument { rule, select, entries, must });
     }
-    if !rules.iter().any(|r| r.rule.catch_all) {
+    if !is_guard && !rules.iter().any(|r| r.rule.catch_all) {
         let rule = Rule {
             name: EVERYTHING_ELSE.to_owned(),
             message: None,
             action,
             audit_until: None,
             catch_all: true,
+            must: None,
             written_at: spec.at(),
         };
-        rules.push(RuleDocument { rule, select: vec![], entries: vec![] });
+        rules.push(RuleDocument { rule, select: vec![], entries: vec![], must: None });
     }
     rules
 }

@@ -1,6 +1,6 @@
 //! What a shape leaves open: variable, optional and unpinned places, and warnings about it.
 
-use crate::core::kubernetes::api::{Kind, NEWEST, VERSIONS};
+use crate::core::kubernetes::api::{Api, Kind, NEWEST, VERSIONS};
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Name, NodeId, Want};
 use crate::core::shape::rule::{Action, RuleId};
@@ -104,6 +104,16 @@ impl Shape {
         for warning in self.written().flat_map(|template| template.warnings(self)) {
             if !warnings.contains(&warning) {
                 warnings.push(warning);
+            }
+        }
+        for rule in &self.rules {
+            let passed_over = rule.must.as_ref().and_then(|must| must.passes_over(Api::get()));
+            if let Some((parent, name)) = passed_over {
+                let warning = format!(
+                    "the rule `{}` says nothing of a place without `{parent}`, in which `{name}` would stand: select `{parent}` and name `{name}` in `required` and `properties` to have both",
+                    rule.name
+                );
+                warnings.push((rule.written_at, warning));
             }
         }
         warnings

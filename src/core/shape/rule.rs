@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::core::shape::must::Must;
+
 /// What happens to a request that has a finding of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
@@ -57,6 +59,8 @@ pub struct Rule {
     pub audit_until: Option<String>,
     /// Whether it takes everything that no other rule claims.
     pub catch_all: bool,
+    /// What must stand at its places, whatever a template has there.
+    pub must: Option<Must>,
     /// Where it is written down; the shape itself for the rule nobody wrote.
     pub written_at: u32,
 }

@@ -3,6 +3,7 @@
 mod digest;
 mod document;
 mod identities;
+mod must;
 mod placeholders;
 mod places;
 mod releases;

@@ -36,6 +36,12 @@ pub fn run(args: &FillArgs) -> Result<u8, CannotRun> {
         )));
     };
     let shape = &only.shape;
+    if shape.is_guard() {
+        return Err(CannotRun::because(format_args!(
+            "{}: `{}` is a guard: it has no template that could be filled",
+            only.place, shape.name
+        )));
+    }
     let mut values = vec![];
     for pair in &args.set {
         let Some((name, value)) = pair.split_once('=') else {

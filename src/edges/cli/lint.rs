@@ -84,7 +84,9 @@ fn human(one: &LoadedShape, style: Style) -> String {
         text.push_str(&format!("  note   literal  {path}: `{braces}` is plain text ({place})\n"));
     }
     let open = shape.open_places();
-    if open.is_empty() {
+    if shape.is_guard() {
+        text.push_str("  a guard: it pins nothing, and refuses what its rules say\n");
+    } else if open.is_empty() {
         text.push_str("  every field is pinned\n");
     }
     for place in open {
@@ -103,6 +105,7 @@ fn human(one: &LoadedShape, style: Style) -> String {
 fn kinds(shape: &Shape) -> &'static str {
     let has = |of: Of| shape.templates.iter().any(|template| template.of == of);
     match (has(Of::Job), has(Of::CronJob)) {
+        _ if shape.is_guard() => "Jobs and CronJobs",
         (true, true) => "Jobs, CronJobs and their Jobs",
         (false, true) => "CronJobs and their Jobs",
         _ => "Jobs",
