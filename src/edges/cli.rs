@@ -16,6 +16,7 @@ use crate::formats::substitute::Substitution;
 pub mod check;
 pub mod fill;
 pub mod lint;
+pub mod render;
 pub mod serve;
 pub mod test;
 
@@ -54,6 +55,9 @@ enum Verb {
     /// Print a shape's template filled with values: the Job that must pass
     #[command(after_help = EXIT_STATUS)]
     Fill(fill::FillArgs),
+    /// Print what the shapes ask of a cluster: the webhook configuration and the ConfigMap
+    #[command(after_help = EXIT_STATUS)]
+    Render(render::RenderArgs),
     /// Run the admission webhook
     #[command(after_help = EXIT_STATUS)]
     Serve(Box<serve::ServeVerb>),
@@ -84,6 +88,7 @@ pub fn main() -> ExitCode {
         Verb::Test(args) => test::run(&args),
         Verb::Lint(args) => lint::run(&args),
         Verb::Fill(args) => fill::run(&args),
+        Verb::Render(args) => render::run(&args),
         Verb::Serve(args) => serve::run(*args),
     };
     match result {
