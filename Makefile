@@ -7,7 +7,7 @@
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::cron_jobs both_ways::governed both_ways::life \
 	both_ways::random both_ways::several both_ways::updates matrix harness::cluster harness::lifetime harness::webhook \
-	manifests::built manifests::invariants manifests::live manifests::mounted \
+	manifests::built manifests::documented manifests::invariants manifests::live manifests::mounted \
 	messages::server serve::identified serve::retried tables::tests::the_committed_table
 
 help: ## list these

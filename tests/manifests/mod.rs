@@ -3,6 +3,7 @@
 
 mod built;
 mod committed;
+mod documented;
 mod invariants;
 mod live;
 mod mounted;
