@@ -1,7 +1,7 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline mutants matrix faults apiserver lint tables manifests reviews bench bench-decide bench-quick \
+.PHONY: help demo test test-offline mutants matrix faults apiserver lint tables manifests release image image-test reviews bench bench-decide bench-quick \
 	instructions
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
@@ -60,6 +60,40 @@ manifests: ## write what in manifests is generated anew
 	cargo run --quiet -- render --shapes rules/pm-agent --out manifests/rendered/enforce
 	cargo run --quiet -- render --shapes rules/pm-agent --action Audit --out manifests/rendered/audit-first
 	cargo test --test main -- --ignored --exact manifests::committed::write_the_prometheus_rule
+
+# The program of the image: it needs no library and no file of the machine that it runs on, and is the same
+# wherever the clone stands.
+RELEASE_TARGET := x86_64-unknown-linux-gnu
+RELEASE := target/$(RELEASE_TARGET)/release/jobshape
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+REVISION ?= $(shell git describe --always --abbrev=40 --dirty --exclude='*')
+export SOURCE_DATE_EPOCH
+
+release: ## the program as it is shipped: static, without paths of this machine
+	@CARGO_TARGET_DIR=target JOBSHAPE_REVISION=$(REVISION) \
+		RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/jobshape --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
+		cargo build --release --locked --bin jobshape --target $(RELEASE_TARGET)
+	@sha256sum $(RELEASE)
+
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;/^version/q' Cargo.toml)
+IMAGE ?= jobshape:$(VERSION)
+# A storage of its own: what else buildah has on this machine is left alone.
+BUILDAH := buildah --storage-driver vfs --root $(CURDIR)/target/image/storage --runroot $(CURDIR)/target/image/run
+
+# Needs buildah, and no network: `buildah push oci-archive:… docker://…` or `podman load` takes it from there.
+image: release ## the image around it: target/image/jobshape.oci.tar
+	@mkdir -p target/image/context
+	@install -m 0755 $(RELEASE) target/image/context/jobshape
+	@$(BUILDAH) bud --isolation chroot --layers=false --format oci --timestamp $(SOURCE_DATE_EPOCH) \
+		--build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
+		--build-arg CREATED=$$(date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ) \
+		--tag $(IMAGE) --file Dockerfile target/image/context
+	@rm -f target/image/jobshape.oci.tar
+	@$(BUILDAH) push --quiet --digestfile target/image/digest $(IMAGE) oci-archive:target/image/jobshape.oci.tar:$(IMAGE)
+	@echo "$(IMAGE) $$(cat target/image/digest)"
+
+image-test: ## that the image holds what it should, runs, and is the same when built elsewhere
+	@tests/image/run.sh
 
 # What the API server sends for the Jobs of rules/pm-agent: the benchmark and a test decide about it.
 reviews: ## write tests/reviews anew
