@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ::pem::{self, EncodeConfig, LineEnding, Pem};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -157,6 +158,13 @@ pub fn fingerprint(der: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// A certificate as PEM.
+#[must_use]
+pub fn pem(der: &[u8]) -> String {
+    let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    pem::encode_config(&Pem::new("CERTIFICATE", der), config)
 }
 
 /// Nothing for a file that is absent or holds only white space.

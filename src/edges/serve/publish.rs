@@ -8,8 +8,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
@@ -18,8 +16,8 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::time::sleep;
 
-use super::certificate::fingerprint;
 use super::certificate::slot::Slot;
+use super::certificate::{fingerprint, pem};
 use super::metrics::Metrics;
 use super::metrics::reloads::Source;
 use super::operations::Readiness;
@@ -146,16 +144,6 @@ impl Publisher {
             not_ready: Some(reasons.join("; ")).filter(|reasons| !reasons.is_empty()),
         }
     }
-}
-
-fn pem(der: &[u8]) -> String {
-    let text = STANDARD.encode(der);
-    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
-    for at in (0..text.len()).step_by(64) {
-        pem.push_str(&text[at..text.len().min(at + 64)]);
-        pem.push('\n');
-    }
-    pem + "-----END CERTIFICATE-----\n"
 }
 
 fn lease(pod: &Pod, report: &Report, now: SystemTime) -> Value {
