@@ -7,12 +7,16 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
 
 use crate::edges::files;
+use crate::edges::serve::decision_log::args::whole;
+use crate::edges::serve::log::Log;
 use crate::edges::shapes::LoadErrors;
 use crate::formats::report::snippet::{Style, mistake};
 use crate::formats::substitute::Substitution;
 
+pub mod certs;
 pub mod check;
 pub mod fill;
 pub mod lint;
@@ -61,6 +65,8 @@ enum Verb {
     /// Run the admission webhook
     #[command(after_help = EXIT_STATUS)]
     Serve(Box<serve::ServeVerb>),
+    /// Make the webhook's certificates
+    Certs(Box<certs::CertsVerb>),
 }
 
 /// How results are printed.
@@ -90,6 +96,7 @@ pub fn main() -> ExitCode {
         Verb::Fill(args) => fill::run(&args),
         Verb::Render(args) => render::run(&args),
         Verb::Serve(args) => serve::run(*args),
+        Verb::Certs(args) => certs::run(*args),
     };
     match result {
         Ok(status) => ExitCode::from(status),
@@ -203,8 +210,27 @@ pub fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// What a process that goes on and on says of itself goes to standard error: as text on a terminal,
+/// as JSON otherwise.
+///
+/// # Errors
+/// Those of what is done meanwhile.
+pub fn logging(live: impl FnOnce() -> Result<u8, CannotRun>) -> Result<u8, CannotRun> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = whole(&std::io::stderr()).and_then(Log::start).map_err(CannotRun::because)?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log.clone());
+    if is_watched() {
+        lines.init();
+    } else {
+        lines.json().flatten_event(true).init();
+    }
+    let ended = live();
+    log.close();
+    ended
+}
+
 /// Whether somebody watches standard error.
 #[must_use]
-pub fn is_watched() -> bool {
+fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }

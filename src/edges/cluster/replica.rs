@@ -18,7 +18,8 @@ pub const LABEL_VALUE: &str = "jobshape-replica";
 
 /// What a replica serves now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+// A program of another version says more, or less.
+#[serde(rename_all = "camelCase", default)]
 pub struct Report {
     /// Of the program.
     pub version: String,
@@ -33,6 +34,9 @@ pub struct Report {
     /// The SHA-256 of the certificate that is shown, as hexadecimal; nothing without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
+    /// The chain that is shown, leaf first, as PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate_chain: Option<String>,
     /// When that certificate ends, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate_ends: Option<String>,
