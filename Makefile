@@ -1,12 +1,13 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline mutants matrix faults apiserver lint tables reviews bench bench-decide bench-quick \
+.PHONY: help demo test test-offline mutants matrix faults apiserver lint tables manifests release image image-test reviews bench bench-decide bench-quick \
 	instructions
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::cron_jobs both_ways::governed both_ways::life \
 	both_ways::random both_ways::several both_ways::updates matrix harness::cluster harness::lifetime harness::webhook \
+	manifests::built manifests::documented manifests::invariants manifests::live manifests::mounted \
 	messages::server serve::identified serve::retried tables::tests::the_committed_table
 
 help: ## list these
@@ -43,7 +44,8 @@ lint: ## format, clippy, documentation, and the dependencies by deny.toml
 matrix: apiserver ## every small change of a Job, on every Kubernetes release: docs/matrix.md
 	CARGO_PROFILE_RELEASE_LTO=off JOBSHAPE_VERSIONS=$(VERSIONS) \
 		cargo test --release --test main -- --ignored --exact --nocapture matrix::the_whole_matrix \
-			both_ways::cron_jobs::on_every_release both_ways::several::on_every_release
+			both_ways::cron_jobs::on_every_release both_ways::several::on_every_release \
+			manifests::live::on_every_release
 
 # Some ten minutes; `cargo test --test faults` is the short form.
 faults: apiserver ## what two replicas survive, with Jobs being created all along: docs/faults.md
@@ -52,6 +54,46 @@ faults: apiserver ## what two replicas survive, with Jobs being created all alon
 # The table of the fields that a Job has, from the real API server's own OpenAPI.
 tables: ## write src/core/kubernetes/data/fields.tsv anew
 	cargo test --test main -- --ignored --exact tables::tests::write_the_field_table
+
+# The ConfigMaps and configurations of rules/pm-agent, and the alerts in the Prometheus operator's kind.
+manifests: ## write what in manifests is generated anew
+	cargo run --quiet -- render --shapes rules/pm-agent --out manifests/rendered/enforce
+	cargo run --quiet -- render --shapes rules/pm-agent --action Audit --out manifests/rendered/audit-first
+	cargo test --test main -- --ignored --exact manifests::committed::write_the_prometheus_rule
+
+# The program of the image: it needs no library and no file of the machine that it runs on, and is the same
+# wherever the clone stands.
+RELEASE_TARGET := x86_64-unknown-linux-gnu
+RELEASE := target/$(RELEASE_TARGET)/release/jobshape
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
+REVISION ?= $(shell git describe --always --abbrev=40 --dirty --exclude='*')
+export SOURCE_DATE_EPOCH
+
+release: ## the program as it is shipped: static, without paths of this machine
+	@CARGO_TARGET_DIR=target JOBSHAPE_REVISION=$(REVISION) \
+		RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/jobshape --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
+		cargo build --release --locked --bin jobshape --target $(RELEASE_TARGET)
+	@sha256sum $(RELEASE)
+
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;/^version/q' Cargo.toml)
+IMAGE ?= jobshape:$(VERSION)
+# A storage of its own: what else buildah has on this machine is left alone.
+BUILDAH := buildah --storage-driver vfs --root $(CURDIR)/target/image/storage --runroot $(CURDIR)/target/image/run
+
+# Needs buildah, and no network: `buildah push oci-archive:… docker://…` or `podman load` takes it from there.
+image: release ## the image around it: target/image/jobshape.oci.tar
+	@mkdir -p target/image/context
+	@install -m 0755 $(RELEASE) target/image/context/jobshape
+	@$(BUILDAH) bud --isolation chroot --layers=false --format oci --timestamp $(SOURCE_DATE_EPOCH) \
+		--build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
+		--build-arg CREATED=$$(date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ) \
+		--tag $(IMAGE) --file Dockerfile target/image/context
+	@rm -f target/image/jobshape.oci.tar
+	@$(BUILDAH) push --quiet --digestfile target/image/digest $(IMAGE) oci-archive:target/image/jobshape.oci.tar:$(IMAGE)
+	@echo "$(IMAGE) $$(cat target/image/digest)"
+
+image-test: ## that the image holds what it should, runs, and is the same when built elsewhere
+	@tests/image/run.sh
 
 # What the API server sends for the Jobs of rules/pm-agent: the benchmark and a test decide about it.
 reviews: ## write tests/reviews anew

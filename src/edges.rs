@@ -1,5 +1,6 @@
 //! The edges floor: the command line, the files and the webhook server.
 
+pub mod certs;
 pub mod cli;
 pub mod cluster;
 pub mod files;

@@ -10,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 mod bad_input;
 mod check_output;
 mod committed;
+mod rendered;
 
 /// The command, where its examples are.
 fn jobshape() -> Command {

@@ -7,6 +7,7 @@ mod boundary;
 mod cli;
 mod corpus;
 mod harness;
+mod manifests;
 mod matrix;
 mod messages;
 mod observed;

@@ -75,7 +75,7 @@ fn other_interfaces(value: &Value, optional: &[&str]) -> Vec<Value> {
 }
 
 /// promtool, where it is installed. In CI it has to be.
-fn promtool(arguments: &[&str], input: &str) -> Option<Output> {
+pub fn promtool(arguments: &[&str], input: &str) -> Option<Output> {
     use std::io::Write as _;
     use std::process::Stdio;
     let mut command = Command::new("promtool");
@@ -97,7 +97,7 @@ fn promtool(arguments: &[&str], input: &str) -> Option<Output> {
 }
 
 /// What promtool has to say, all of it.
-fn said(output: &Output) -> String {
+pub fn said(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),

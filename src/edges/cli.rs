@@ -7,15 +7,20 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
 
 use crate::edges::files;
+use crate::edges::serve::decision_log::args::whole;
+use crate::edges::serve::log::Log;
 use crate::edges::shapes::LoadErrors;
 use crate::formats::report::snippet::{Style, mistake};
 use crate::formats::substitute::Substitution;
 
+pub mod certs;
 pub mod check;
 pub mod fill;
 pub mod lint;
+pub mod render;
 pub mod serve;
 pub mod test;
 pub mod verify;
@@ -55,9 +60,14 @@ enum Verb {
     /// Print a shape's template filled with values: the Job that must pass
     #[command(after_help = EXIT_STATUS)]
     Fill(fill::FillArgs),
+    /// Print what the shapes ask of a cluster: the webhook configuration and the ConfigMap
+    #[command(after_help = EXIT_STATUS)]
+    Render(render::RenderArgs),
     /// Run the admission webhook
     #[command(after_help = EXIT_STATUS)]
     Serve(Box<serve::ServeVerb>),
+    /// Make the webhook's certificates
+    Certs(Box<certs::CertsVerb>),
     /// See whether a cluster enforces exactly these shapes, line by line
     #[command(after_help = EXIT_STATUS)]
     Verify(verify::VerifyArgs),
@@ -88,7 +98,9 @@ pub fn main() -> ExitCode {
         Verb::Test(args) => test::run(&args),
         Verb::Lint(args) => lint::run(&args),
         Verb::Fill(args) => fill::run(&args),
+        Verb::Render(args) => render::run(&args),
         Verb::Serve(args) => serve::run(*args),
+        Verb::Certs(args) => certs::run(*args),
         Verb::Verify(args) => verify::run(&args),
     };
     match result {
@@ -203,8 +215,27 @@ pub fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// What a process that goes on and on says of itself goes to standard error: as text on a terminal,
+/// as JSON otherwise.
+///
+/// # Errors
+/// Those of what is done meanwhile.
+pub fn logging(live: impl FnOnce() -> Result<u8, CannotRun>) -> Result<u8, CannotRun> {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = whole(&std::io::stderr()).and_then(Log::start).map_err(CannotRun::because)?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log.clone());
+    if is_watched() {
+        lines.init();
+    } else {
+        lines.json().flatten_event(true).init();
+    }
+    let ended = live();
+    log.close();
+    ended
+}
+
 /// Whether somebody watches standard error.
 #[must_use]
-pub fn is_watched() -> bool {
+fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }

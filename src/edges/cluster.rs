@@ -2,12 +2,14 @@
 //! nothing of this is in the path of a request.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use thiserror::Error;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 pub mod replica;
 
@@ -85,4 +87,14 @@ impl ClusterArgs {
         };
         read.await.map_err(|source| NoCluster::File { file, source })
     }
+}
+
+/// A time as Leases have it (`MicroTime`).
+#[must_use]
+pub fn micro_time(now: SystemTime) -> String {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let whole = i64::try_from(since.as_secs()).ok();
+    let date = whole.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    let date = date.and_then(|date| date.format(&Rfc3339).ok()).unwrap_or_default();
+    format!("{}.{:06}Z", date.trim_end_matches('Z'), since.subsec_micros())
 }

@@ -31,6 +31,7 @@ pub mod log;
 pub mod metrics;
 pub mod operations;
 pub mod options;
+pub mod publish;
 pub mod recording;
 pub mod reload;
 pub mod router;
@@ -54,6 +55,7 @@ use listener::{Listener, Phase};
 use metrics::Metrics;
 use metrics::reloads::Source;
 use operations::{Operations, Readiness};
+use publish::Publisher;
 use reload::watch::Watch;
 use reload::{Followed, Found};
 use served::InForce;
@@ -122,13 +124,14 @@ pub struct Server {
     shapes: (InForce, Option<ShapeFiles>),
     limits: Limits,
     journal: Arc<Journal>,
+    publisher: Option<Publisher>,
     configuration: Option<String>,
 }
 
 /// Reads the certificate and opens both ports.
 pub fn bind(options: Options) -> Result<Server, ServeError> {
-    let Options { loaded, source, tls, clients, listen, ops_listen, limits, journal, decide } =
-        options;
+    let Options { loaded, source, tls, clients, listen, ops_listen, .. } = options;
+    let Options { limits, journal, decide, pod, .. } = options;
     let slot = Arc::new(Slot::empty());
     let mut certificate = None;
     let mut authority = None;
@@ -180,6 +183,13 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
     let mistakes = source.as_ref().and_then(|source| source.mistakes.as_ref());
     let (ready, counted) = (Arc::clone(&readiness), Arc::clone(&metrics));
     let (in_force, served) = InForce::begin(loaded, mistakes, ready, counted);
+    let publisher = pod.map(|pod| Publisher {
+        pod,
+        served: Arc::clone(&served),
+        certificate: Arc::clone(&slot),
+        readiness: Arc::clone(&readiness),
+        metrics: Arc::clone(&metrics),
+    });
     let judge = Judge { decide, served, metrics: Arc::clone(&metrics), aside: decision::aside() };
     let journal = Arc::new(Journal::start(journal, &metrics)?);
     let shown = Operations {
@@ -199,6 +209,7 @@ pub fn bind(options: Options) -> Result<Server, ServeError> {
         shapes: (in_force, source),
         limits,
         journal,
+        publisher,
         configuration,
     })
 }
@@ -318,6 +329,9 @@ impl Server {
         }
         if let (in_force, Some(files)) = self.shapes {
             followed.spawn(in_force.follow(files, every));
+        }
+        if let Some(publisher) = self.publisher {
+            followed.spawn(publisher.publish(every));
         }
         let said = Arc::clone(&self.readiness);
         followed.spawn(async move { said.say_changes(every).await });

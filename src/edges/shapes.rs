@@ -4,9 +4,10 @@ use crate::core::judge::Shapes;
 use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
 use crate::core::shape::document::{KIND, template_files};
-use crate::core::tree::{NOWHERE, Node};
+use crate::core::tree::{NOWHERE, Node, Value};
 use crate::edges::{files, parallel};
-use crate::formats::documents::documents;
+use crate::formats::documents::{Document, documents};
+use crate::formats::manifest::shapes::self_contained;
 use crate::formats::report::snippet::{Style, mistake, place};
 use crate::formats::substitute::Substitution;
 use crate::formats::text::Source;
@@ -19,6 +20,27 @@ pub struct LoadedShape {
     pub place: String,
     /// The texts its positions are in: the shape's own, then its template's.
     pub sources: Vec<Source>,
+    /// Which document of its text it is, from 1.
+    document: usize,
+}
+
+impl LoadedShape {
+    /// The document by itself, its templates in it: read again, because few need it.
+    #[must_use]
+    pub fn self_contained(&self) -> Node<'static> {
+        let (shape, templates) = self
+            .sources
+            .split_first()
+            .map_or((None, &[][..]), |(shape, templates)| (Some(shape), templates));
+        let root = shape.and_then(|source| {
+            documents(&source.text).flatten().find(|document| document.number == self.document)
+        });
+        // What was loaded can be read.
+        let root = root.map_or_else(|| Node::new(Value::Null), |document| document.root);
+        let templates: Vec<Node<'_>> =
+            templates.iter().filter_map(|text| template(text).ok()).collect();
+        self_contained(&root, &templates)
+    }
 }
 
 /// Of so many files a thread is worth its cost.
@@ -158,7 +180,7 @@ fn load_source(
     for document in documents(&source.text) {
         match document {
             Ok(document) if document.root.get("kind").and_then(Node::as_str) == Some(KIND) => {
-                shapes.push(document.root);
+                shapes.push(document);
             }
             Ok(document) => {
                 if let Some(found) = misspelled_kind(&document.root) {
@@ -168,8 +190,8 @@ fn load_source(
             Err(found) => errors.mistake(&[source], &found, style),
         }
     }
-    for root in shapes {
-        load_shape(source, &root, substitution, style, loaded, errors);
+    for document in shapes {
+        load_shape(source, &document, substitution, style, loaded, errors);
     }
 }
 
@@ -189,12 +211,13 @@ fn misspelled_kind(root: &Node<'_>) -> Option<Mistake> {
 
 fn load_shape(
     source: &Source,
-    root: &Node<'_>,
+    document: &Document<'_>,
     substitution: Option<&Substitution>,
     style: Style,
     loaded: &mut Vec<LoadedShape>,
     errors: &mut LoadErrors,
 ) {
+    let root = &document.root;
     let before = errors.reports.len();
     let texts: Vec<Result<Source, Mistake>> = template_files(root)
         .into_iter()
@@ -222,6 +245,7 @@ fn load_shape(
             shape,
             place: place(source, root.at),
             sources: sources.into_iter().cloned().collect(),
+            document: document.number,
         }),
         Ok(_) => {}
         Err(mut mistakes) => {

@@ -2,6 +2,7 @@
 //! implementation for `render`, `verify` and `serve --dev`.
 
 pub mod configuration;
+pub mod shapes;
 
 /// The domain of everything that needs one: entries of the configuration, labels, annotations.
 pub const DOMAIN: &str = "jobshape.dev";

@@ -28,6 +28,11 @@ pub fn find<const N: usize>(names: [&str; N]) -> Result<[PathBuf; N], Failure> {
     find_in(VERSION, assets, names)
 }
 
+/// The kubectl of [`VERSION`], built if it is missing.
+pub fn kubectl() -> Result<PathBuf, Failure> {
+    find(["kubectl"]).map(|[path]| path)
+}
+
 /// The kube-apiserver of a release, built if it is missing.
 pub fn apiserver(version: &str) -> Result<PathBuf, Failure> {
     if version == VERSION {

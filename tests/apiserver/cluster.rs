@@ -76,8 +76,7 @@ impl Cluster {
 
     /// The kubectl that belongs to it, built if it is missing.
     pub fn kubectl(&self) -> Result<PathBuf, Failure> {
-        let [kubectl] = binaries::find(["kubectl"])?;
-        Ok(kubectl)
+        binaries::kubectl()
     }
 
     /// What the API server says its version is, such as `v1.36.3`.

@@ -22,7 +22,7 @@ mod workspace;
 /// The method of a request, for [`Session::submit`].
 pub use axum::http::Method;
 
-pub use binaries::{VERSION, VERSIONS, minor, versions};
+pub use binaries::{VERSION, VERSIONS, kubectl, minor, versions};
 pub use cluster::{Cluster, shared};
 pub use control_plane::{ControlPlane, Options};
 pub use environment::Target;

@@ -12,7 +12,7 @@ use jobshape::formats::suite::{Ready, Server};
 
 use super::{root, run, text};
 
-fn folders() -> Vec<String> {
+pub(super) fn folders() -> Vec<String> {
     let there = |name: &str| -> Option<PathBuf> { Some(root().join(name)).filter(|p| p.is_dir()) };
     ["rules", "docs/examples"]
         .into_iter()

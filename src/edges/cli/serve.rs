@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use clap::Args;
-use tracing_subscriber::EnvFilter;
 
 use crate::core::judge::Shapes;
 use crate::core::shape::Shape;
-use crate::edges::cli::{CannotRun, is_watched, stderr_style};
+use crate::edges::cli::{CannotRun, logging, stderr_style};
 use crate::edges::parallel;
-use crate::edges::serve::decision_log::args::whole;
-use crate::edges::serve::log::Log;
 use crate::edges::serve::metrics::reloads::Source;
 use crate::edges::serve::metrics::reviews::{RuleInfo, ShapeInfo};
 use crate::edges::serve::reload::follow::{SLOW, patiently};
@@ -38,17 +35,7 @@ pub struct ServeVerb {
 /// # Errors
 /// Shapes that cannot be loaded, and everything that keeps the server from starting.
 pub fn run(args: ServeVerb) -> Result<u8, CannotRun> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    let log = whole(&std::io::stderr()).and_then(Log::start).map_err(CannotRun::because)?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log.clone());
-    if is_watched() {
-        lines.init();
-    } else {
-        lines.json().flatten_event(true).init();
-    }
-    let ended = live(args);
-    log.close();
-    ended
+    logging(|| live(args))
 }
 
 fn live(args: ServeVerb) -> Result<u8, CannotRun> {

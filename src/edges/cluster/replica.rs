@@ -18,7 +18,8 @@ pub const LABEL_VALUE: &str = "jobshape-replica";
 
 /// What a replica serves now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+// A program of another version says more, or less.
+#[serde(rename_all = "camelCase", default)]
 pub struct Report {
     /// Of the program.
     pub version: String,

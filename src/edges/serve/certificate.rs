@@ -4,16 +4,19 @@
 //! it is used (does the key belong to it?), and again at every readiness probe (is it valid now,
 //! has it names a client could check?).
 
+use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ::pem::{self, EncodeConfig, LineEnding, Pem};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -86,6 +89,11 @@ impl Pair {
         self.not_after
     }
 
+    /// The chain, leaf first.
+    pub fn chain(&self) -> &[CertificateDer<'static>] {
+        &self.certified.cert
+    }
+
     /// The DNS and IP names it is for.
     pub fn names(&self) -> &[String] {
         &self.names
@@ -143,6 +151,22 @@ pub fn provider() -> CryptoProvider {
     ring::default_provider()
 }
 
+/// The SHA-256 of a certificate, as hexadecimal.
+#[must_use]
+pub fn fingerprint(der: &[u8]) -> String {
+    Sha256::digest(der).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A certificate as PEM.
+#[must_use]
+pub fn pem(der: &[u8]) -> String {
+    let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    pem::encode_config(&Pem::new("CERTIFICATE", der), config)
+}
+
 /// Nothing for a file that is absent or holds only white space.
 pub(super) fn content(path: &Path) -> Result<Option<Vec<u8>>, CertificateError> {
     let read = files::open_regular(path).and_then(|mut file| {
@@ -156,8 +180,8 @@ pub(super) fn content(path: &Path) -> Result<Option<Vec<u8>>, CertificateError> 
     }
 }
 
-/// Validity and names.
-fn facts(leaf: &CertificateDer<'_>) -> Option<(i64, i64, Vec<String>)> {
+/// The beginning and the end of the validity, in seconds since 1970, and the DNS and IP names.
+pub fn facts(leaf: &CertificateDer<'_>) -> Option<(i64, i64, Vec<String>)> {
     let (_, leaf) = X509Certificate::from_der(leaf).ok()?;
     let names = match leaf.subject_alternative_name().ok()? {
         Some(extension) => extension.value.general_names.iter().filter_map(name).collect(),

@@ -13,6 +13,7 @@ use crate::formats::review::Entrance;
 mod about;
 pub mod journal;
 mod process;
+pub mod publishing;
 pub mod reloads;
 pub mod reviews;
 mod rules;
@@ -20,6 +21,7 @@ pub mod traffic;
 
 use journal::Kept;
 use process::Process;
+use publishing::Publishing;
 use reloads::Reloads;
 use reviews::Reviews;
 use traffic::Traffic;
@@ -38,6 +40,8 @@ pub struct Metrics {
     pub reloads: Reloads,
     /// What the decision log and the recording could not keep.
     pub journal: Kept,
+    /// Whether the cluster knows what is served.
+    pub publishing: Publishing,
     /// 1 while `/readyz` says ready.
     pub ready: IntGauge,
     /// End of the serving certificate's validity, seconds since 1970.
@@ -55,6 +59,7 @@ impl Metrics {
             traffic: Traffic::new(&registry)?,
             reloads: Reloads::new(&registry)?,
             journal: Kept::new(&registry)?,
+            publishing: Publishing::new(&registry)?,
             process: Process::new(&registry)?,
             ready: put(
                 &registry,

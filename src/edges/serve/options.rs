@@ -15,6 +15,7 @@ use super::dev;
 use super::journal::{JournalArgs, JournalOptions};
 use super::metrics::reviews::ShapeInfo;
 use super::operations::Condition;
+use super::publish::Pod;
 use super::shape_files::ShapeFiles;
 use crate::core::judge::Shapes;
 use crate::formats::manifest::configuration::Entry;
@@ -63,6 +64,18 @@ pub struct ServeArgs {
     /// With --dev: the host at which the API server reaches this one [default: 127.0.0.1]
     #[arg(long, value_name = "HOST")]
     pub dev_host: Option<String>,
+    /// Say in the cluster what is served: in a Lease that the Pod owns, as the Pod's account
+    #[arg(long)]
+    pub publish: bool,
+    /// With --publish: the Pod's name
+    #[arg(long, value_name = "NAME", env = "POD_NAME", hide_env_values = true)]
+    pub pod_name: Option<String>,
+    /// With --publish: the Pod's uid
+    #[arg(long, value_name = "UID", env = "POD_UID", hide_env_values = true)]
+    pub pod_uid: Option<String>,
+    /// With --publish: the Pod's namespace
+    #[arg(long, value_name = "NAME", env = "POD_NAMESPACE", hide_env_values = true)]
+    pub pod_namespace: Option<String>,
     #[command(flatten)]
     journal: JournalArgs,
 }
@@ -95,6 +108,16 @@ impl ServeArgs {
             (None, names) if names.is_empty() => None,
             (None, _) => return wrong("--client-name says something only with --client-ca"),
         };
+        // A Pod has these names whether it publishes or not.
+        let pod = match (self.publish, self.pod_name, self.pod_uid, self.pod_namespace) {
+            (false, ..) => None,
+            (true, Some(name), Some(uid), Some(namespace)) => Some(Pod { name, uid, namespace }),
+            (true, ..) => {
+                return wrong(
+                    "--publish needs to know its Pod: POD_NAME, POD_UID and POD_NAMESPACE from the downward API, or --pod-name, --pod-uid and --pod-namespace",
+                );
+            }
+        };
         let limits = Limits {
             connections: self.max_connections,
             lame_duck: self.lame_duck,
@@ -103,7 +126,8 @@ impl ServeArgs {
         };
         let (listen, ops_listen) = (self.listen, self.ops_listen);
         let journal = self.journal.options(self.dev)?;
-        Ok(Options { tls, clients, listen, ops_listen, limits, journal, ..Options::new(loaded) })
+        let options = Options { tls, clients, listen, ops_listen, limits, ..Options::new(loaded) };
+        Ok(Options { journal, pod, ..options })
     }
 }
 
@@ -163,6 +187,8 @@ pub struct Options {
     pub limits: Limits,
     /// What is kept of each request.
     pub journal: JournalOptions,
+    /// The Pod in whose name the cluster is told what is served; it is not told without one.
+    pub pod: Option<Pod>,
     /// The decision; another one only in tests.
     pub decide: Decide,
 }
@@ -179,6 +205,7 @@ impl Options {
             ops_listen: SocketAddr::from((Ipv6Addr::UNSPECIFIED, 8080)),
             limits: Limits::default(),
             journal: JournalOptions::default(),
+            pod: None,
             decide: review::answer,
         }
     }

@@ -80,11 +80,29 @@ pub enum Reached<'a> {
 /// namespace may be called `on` or `1e3`.
 #[must_use]
 pub fn configuration(name: &str, reached: Reached<'_>, entries: &[Entry]) -> String {
+    annotated(name, reached, entries, &[])
+}
+
+/// The same with annotations.
+#[must_use]
+pub fn annotated(
+    name: &str,
+    reached: Reached<'_>,
+    entries: &[Entry],
+    annotations: &[(&str, &str)],
+) -> String {
     let mut text = format!(
         "apiVersion: admissionregistration.k8s.io/v1\n\
          kind: ValidatingWebhookConfiguration\n\
-         metadata:\n  name: {name}\nwebhooks:"
+         metadata:\n  name: {name}\n"
     );
+    if !annotations.is_empty() {
+        text.push_str("  annotations:\n");
+    }
+    for (key, value) in annotations {
+        text.push_str(&format!("    {key}: {}\n", quoted(value)));
+    }
+    text.push_str("webhooks:");
     let entries = entries.iter().filter(|entry| !entry.namespaces.is_empty());
     let blocks: Vec<String> = entries.map(|entry| block(entry, reached)).collect();
     if blocks.is_empty() {

@@ -56,6 +56,11 @@ impl Slot {
         held.as_ref().map_or(0, Pair::not_after)
     }
 
+    /// What is held, if anything is.
+    pub fn pair(&self) -> Option<Pair> {
+        self.held.read().unwrap_or_else(PoisonError::into_inner).as_ref().ok().cloned()
+    }
+
     /// Says why there is still nothing; never displaces a pair that is there.
     pub fn complain(&self, reason: String) {
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);

@@ -151,6 +151,11 @@ impl Reloads {
         self.failing.with_label_values(&[source.word()]).set(1);
     }
 
+    /// Whether the files of `source` hold something that cannot be used.
+    pub fn is_failing(&self, source: Source) -> bool {
+        self.failing.with_label_values(&[source.word()]).get() == 1
+    }
+
     /// The files hold again what is in use.
     pub fn recovered(&self, source: Source) {
         self.failing.with_label_values(&[source.word()]).set(0);
