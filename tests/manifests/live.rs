@@ -283,8 +283,8 @@ async fn suffices(prepared: &Prepared, built: &Built) {
         format!("--tls-{}={}", end.replace("crt", "cert"), folder.path().join(end).display())
     });
     let serve = ["serve", &shapes, &tls[0], &tls[1], "--listen=127.0.0.1:0", "--publish"];
-    let _serving = start("jobshape", &serve);
-    let _rotating =
+    let serving = start("jobshape", &serve);
+    let rotating =
         start("jobshape-certificates", &["certs", "rotate", "--settle=1s", "--poll=200ms"]);
     let own = "/api/v1/namespaces/jobshape-system";
     let lease = "/apis/coordination.k8s.io/v1/namespaces/jobshape-system/leases/jobshape-replica-a";
@@ -301,6 +301,7 @@ async fn suffices(prepared: &Prepared, built: &Built) {
     };
     prepared.until(CONFIGURATION, told).await;
     // Nothing of it is in the way of what comes next.
+    drop((serving, rotating));
     for path in [CONFIGURATION, lease, &format!("{own}/secrets/jobshape-tls")] {
         prepared.admin.submit(Method::DELETE, path, &Value::Null).await.unwrap();
     }
