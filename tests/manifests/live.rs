@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -95,6 +96,19 @@ impl Prepared {
         self.admin.get(CONFIGURATION).await.unwrap().body
     }
 
+    /// Waits until an object is as it should be.
+    async fn until(&self, path: &str, holds: impl Fn(&Value) -> bool) {
+        let mut seen = Value::Null;
+        for _ in 0..240 {
+            seen = self.admin.get(path).await.unwrap().body;
+            if holds(&seen) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        panic!("{path}: {seen}");
+    }
+
     /// Whether an account may do this.
     async fn may(
         &self,
@@ -147,6 +161,7 @@ async fn the_api_server_takes_everything_and_gives_no_more_rights_than_needed() 
     prepared.takes_everything().await;
     let built = build("built-in/enforce", &[]);
     rights(prepared, &built).await;
+    suffices(prepared, &built).await;
     bundles(prepared).await;
 }
 
@@ -168,11 +183,12 @@ async fn rights(prepared: &Prepared, built: &Built) {
         "impersonate",
     ];
     let own = "jobshape-system";
-    let places: [(&str, &str, &str, &str); 22] = [
+    let places: [(&str, &str, &str, &str); 23] = [
         ("coordination.k8s.io", "leases", own, "jobshape-replica-a"),
         ("coordination.k8s.io", "leases", own, "jobshape-certificates"),
         ("coordination.k8s.io", "leases", "pm-agent", "a"),
         ("", "secrets", own, "jobshape-tls"),
+        ("", "secrets", own, "jobshape-certificate-authority"),
         ("", "secrets", own, "another"),
         ("", "secrets", "pm-agent", "jobshape-tls"),
         ("", "configmaps", own, "jobshape-shapes"),
@@ -215,17 +231,80 @@ async fn rights(prepared: &Prepared, built: &Built) {
         serving.push(lease(verb, "jobshape-replica-a"));
     }
     assert_eq!(allowed["jobshape"], serving);
+    let configuration = |verb| format!("{verb} validatingwebhookconfigurations  jobshape");
     let mut rotating = vec![lease("create", ""), format!("create secrets {own}")];
-    for verb in ["get", "patch", "update"] {
-        rotating.push(lease(verb, "jobshape-certificates"));
-        rotating.push(format!("{verb} secrets {own} jobshape-tls"));
-        if verb != "update" {
-            rotating.push(format!("{verb} validatingwebhookconfigurations  jobshape"));
-        }
+    rotating.extend(["get", "update"].map(|verb| lease(verb, "jobshape-certificates")));
+    let listed = ["jobshape-certificates", "jobshape-replica-a"];
+    rotating.extend(listed.map(|name| lease("list", name)));
+    for secret in ["jobshape-certificate-authority", "jobshape-tls"] {
+        rotating.extend(
+            ["delete", "get", "update"].map(|verb| format!("{verb} secrets {own} {secret}")),
+        );
     }
+    rotating.extend(["get", "patch"].map(configuration));
     rotating.sort();
     assert_eq!(allowed["jobshape-certificates"], rotating);
     assert_eq!(allowed["default"], Vec::<String>::new());
+}
+
+/// A program of the manifests, with the rights of its account. It ends with the test.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The rights are enough: both programs do all that they are there for, each as its account.
+async fn suffices(prepared: &Prepared, built: &Built) {
+    prepared.apply(&["--server-side"], &built.text);
+    let folder = tempfile::tempdir().unwrap();
+    let data = &named(&built.objects, "ConfigMap", "jobshape-shapes")["data"];
+    for (key, text) in data.as_object().unwrap() {
+        std::fs::write(folder.path().join(key), text.as_str().unwrap()).unwrap();
+    }
+    let start = |account: &str, arguments: &[&str]| {
+        let identity = Identity::service_account("jobshape-system", account);
+        let child = Command::new(env!("CARGO_BIN_EXE_jobshape"))
+            .args(arguments)
+            .arg("--ops-listen=127.0.0.1:0")
+            .env("KUBECONFIG", prepared.cluster.kubeconfig_for(&identity).unwrap())
+            .envs([("POD_NAME", "a"), ("POD_UID", "b"), ("POD_NAMESPACE", "jobshape-system")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Program(child.unwrap())
+    };
+    let shapes = format!("--shapes={}", folder.path().display());
+    let tls = ["crt", "key"].map(|end| {
+        format!("--tls-{}={}", end.replace("crt", "cert"), folder.path().join(end).display())
+    });
+    let serve = ["serve", &shapes, &tls[0], &tls[1], "--listen=127.0.0.1:0", "--publish"];
+    let serving = start("jobshape", &serve);
+    let rotating =
+        start("jobshape-certificates", &["certs", "rotate", "--settle=1s", "--poll=200ms"]);
+    let own = "/api/v1/namespaces/jobshape-system";
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/jobshape-system/leases/jobshape-replica-a";
+    prepared
+        .until(lease, |lease| lease["metadata"]["annotations"]["jobshape.dev/replica"].is_string())
+        .await;
+    prepared
+        .until(&format!("{own}/secrets/jobshape-tls"), |secret| {
+            secret["data"]["tls.crt"].is_string()
+        })
+        .await;
+    let told = |configuration: &Value| {
+        configuration["webhooks"][0]["clientConfig"]["caBundle"].is_string()
+    };
+    prepared.until(CONFIGURATION, told).await;
+    // Nothing of it is in the way of what comes next.
+    drop((serving, rotating));
+    for path in [CONFIGURATION, lease, &format!("{own}/secrets/jobshape-tls")] {
+        prepared.admin.submit(Method::DELETE, path, &Value::Null).await.unwrap();
+    }
 }
 
 /// Applying again, either way, takes nothing away that somebody else wrote into `caBundle`.
