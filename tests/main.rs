@@ -6,6 +6,7 @@ mod both_ways;
 mod boundary;
 mod cli;
 mod corpus;
+mod fuzz;
 mod harness;
 mod matrix;
 mod messages;
