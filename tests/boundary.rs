@@ -44,9 +44,9 @@ fn mistakes(spec: &str) -> String {
 
 /// The findings of the filled template with `merge` merged in.
 fn judge(shape: &Shape, merge: &Value) -> Findings {
-    let mut job = shape.fill(&[]).unwrap().to_json();
+    let mut job = shape.first().fill(&[]).unwrap().to_json();
     json_patch::merge(&mut job, merge);
-    judge_one(shape, &Node::from_json(&job), "builds")
+    judge_one(shape, shape.first(), &Node::from_json(&job), "builds")
 }
 
 fn pod(fields: Value) -> Value {
@@ -162,11 +162,11 @@ fn a_variable_is_fixed_by_what_the_server_fills_in() {
     );
     let spec = format!("{TAG}    ns: {{enum: [builds, other], example: builds}}\n");
     let shape = load(&spec, &template).unwrap_or_else(|m| panic!("{m:#?}"));
-    let mut job = shape.fill(&[]).unwrap().to_json();
+    let mut job = shape.first().fill(&[]).unwrap().to_json();
     job["metadata"].as_object_mut().unwrap().remove("namespace");
-    assert_eq!(judge_one(&shape, &Node::from_json(&job), "builds").count, 0);
+    assert_eq!(judge_one(&shape, shape.first(), &Node::from_json(&job), "builds").count, 0);
     job["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"] = json!("other");
-    assert_eq!(judge_one(&shape, &Node::from_json(&job), "builds").count, 1);
+    assert_eq!(judge_one(&shape, shape.first(), &Node::from_json(&job), "builds").count, 1);
 }
 
 #[test]
@@ -185,11 +185,15 @@ fn a_probe_expands_no_value() {
     );
     let spec = format!("{TAG}    url: {{pattern: '.{{1,40}}', example: x}}\n");
     let shape = load(&spec, &template).unwrap_or_else(|m| panic!("{m:#?}"));
-    let mut job = shape.fill(&[]).unwrap().to_json();
+    let mut job = shape.first().fill(&[]).unwrap().to_json();
     let command = "/spec/template/spec/containers/0/livenessProbe/exec/command/2";
     for (value, findings) in [("curl a", 0), ("curl $(TOKEN)", 1), ("curl $TOKEN", 0)] {
         *job.pointer_mut(command).unwrap() = json!(value);
-        assert_eq!(judge_one(&shape, &Node::from_json(&job), "builds").count, findings, "{value}");
+        assert_eq!(
+            judge_one(&shape, shape.first(), &Node::from_json(&job), "builds").count,
+            findings,
+            "{value}"
+        );
     }
 }
 

@@ -45,7 +45,7 @@ fn pm_agent() -> String {
 impl Mistake {
     /// The Job as somebody writes it.
     fn job(&self, shape: &Shape) -> Value {
-        let mut job = shape.fill(&[]).unwrap().to_json();
+        let mut job = shape.first().fill(&[]).unwrap().to_json();
         json_patch::patch(&mut job, &self.patch).unwrap_or_else(|e| panic!("{}: {e}", self.name));
         job
     }
@@ -100,6 +100,7 @@ fn answered(shape: &Shape, job: &Value) -> String {
         kind,
         namespace: &shape.namespaces[0],
         operation: Operation::Create,
+        requester: None,
         object: &Node::from_json(job),
         old: None,
         pointers: true,

@@ -87,7 +87,7 @@ const PROBE: &str = "pm-agent-worker-probe";
 async fn write_the_reviews() {
     let cluster = apiserver::shared().await;
     let shapes = committed();
-    let job = shapes.of_namespace(NAMESPACE).unwrap().fill(&[]).unwrap().to_json();
+    let job = shapes.of_namespace(NAMESPACE).first().unwrap().first().fill(&[]).unwrap().to_json();
     let webhook = start(Options {
         tls: Tls::Dev { host: cluster.webhook_host().to_owned() },
         listen: (cluster.webhook_bind_address(), 0).into(),
@@ -161,7 +161,7 @@ fn updates_as_the_server_sends_them() {
     ] {
         for entrance in [Entrance::Enforce, Entrance::Audit] {
             let record = answer(&committed(), entrance, sent).record;
-            let found: Vec<&str> = record.rules.iter().map(|(_, _, path)| path.as_str()).collect();
+            let found: Vec<&str> = record.rules.iter().map(|spoken| spoken.path.as_str()).collect();
             assert_eq!((record.verdict, record.operation.as_str()), (verdict, "UPDATE"));
             assert_eq!((&found[..], record.old_findings), (places, old));
         }

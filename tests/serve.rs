@@ -90,6 +90,7 @@ fn admit(_: &Shapes, _: Entrance, body: &[u8]) -> Answer {
         uid,
         verdict: "allow",
         allowed: true,
+        exempt: false,
         operation: "CREATE".to_owned(),
         kind: "Job".to_owned(),
         namespace: "pm-agent".to_owned(),

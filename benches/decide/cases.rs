@@ -92,7 +92,7 @@ pub fn committed_among(count: usize) -> Shapes {
 pub fn with_env(count: usize, length: usize) -> (Shapes, String) {
     let entry = |n| json!({"name": format!("MORE_{n:06}"), "value": "x".repeat(length)});
     let more: Vec<Value> = (0..count).map(entry).collect();
-    let mut template = committed().fill(&[]).expect("the examples fill it").to_json();
+    let mut template = committed().first().fill(&[]).expect("the examples fill it").to_json();
     let env = template.pointer_mut("/spec/template/spec/containers/0/env");
     env.and_then(Value::as_array_mut).expect("it has env").extend(more.iter().cloned());
     let shape = json!({

@@ -37,7 +37,7 @@ pub fn filled(namespace: &str) -> Result<Value, Failure> {
     let loaded = shapes::load(&[path], None, Style::Plain);
     let loaded = loaded.map_err(|errors| Failure::new(errors.reports.join("\n")))?;
     let shape = loaded.into_iter().next().ok_or_else(|| Failure::new("no shape"))?.shape;
-    let job = shape.fill(&[]).map_err(Failure::during("filling the template"))?;
+    let job = shape.first().fill(&[]).map_err(Failure::during("filling the template"))?;
     let mut job = job.to_json();
     job["metadata"]["namespace"] = namespace.into();
     Ok(job)

@@ -4,6 +4,7 @@
 
 pub mod absent;
 pub mod api;
+pub mod cron_job;
 pub mod defaults;
 pub mod keys;
 pub mod quantity;

@@ -4,17 +4,18 @@ use crate::core::judge;
 use crate::core::kubernetes::api::Api;
 use crate::core::kubernetes::stored::with_defaults;
 use crate::core::mistake::Mistake;
-use crate::core::path;
-use crate::core::tree::{Node, Value};
+use crate::core::tree::Node;
 
 pub mod claims;
 pub mod compile;
 pub mod compiled;
 pub mod constraint;
+pub mod cron_job;
 pub mod digest;
 pub mod document;
 pub mod fields;
 pub mod fill;
+pub mod identities;
 pub mod job_rules;
 pub mod lint;
 pub mod marks;
@@ -22,21 +23,20 @@ pub mod pattern;
 pub mod placeholder;
 pub mod rule;
 pub mod selector;
+pub mod template;
 pub mod text;
 pub mod variable;
 pub mod variables;
 
-use compile::Compiler;
-use compiled::Compiled;
 use document::{Document, Operation, template_files};
+use identities::{Identities, Requester};
 use rule::{Rule, RuleId};
-use variable::Variables;
+use template::{Of, Template, Written};
+use variable::{VariableId, Variables};
 
 /// A loaded shape: everything a decision needs, nothing that could still fail.
 #[derive(Debug, Clone)]
 pub struct Shape {
-    /// What the API server is taken to mean by a Job.
-    pub api: &'static Api,
     /// `metadata.name`.
     pub name: String,
     /// SHA-256 of the canonical JSON of `spec` with its templates inlined, in hexadecimal.
@@ -45,18 +45,17 @@ pub struct Shape {
     pub namespaces: Vec<String>,
     /// The operations it governs.
     pub operations: Vec<Operation>,
-    /// Its variables.
-    pub variables: Variables,
+    /// Whose requests it governs; everybody's if nobody is named.
+    pub who: Identities,
+    /// From whom it is taken away.
+    pub exempt: Identities,
+    /// Whether `kubectl create job --from` may make a Job of its CronJob.
+    pub manual_runs: bool,
     /// Its rules, the catch-all included.
     pub rules: Vec<Rule>,
-    /// The compiled template.
-    pub tree: Compiled,
-    /// What kind of labels, selector and name the server generates for this template.
-    pub generated: job_rules::Generated,
-    /// The template as written, to be filled.
-    pub template: Node<'static>,
-    /// The file that the template stands in, as the shape names it.
-    pub template_file: Option<String>,
+    /// Its templates, alternatives to each other: those written, in their order, and behind each
+    /// CronJob that of its Jobs.
+    pub templates: Vec<Template>,
 }
 
 impl Shape {
@@ -80,77 +79,48 @@ impl Shape {
     ) -> Result<Shape, Vec<Mistake>> {
         let mut mistakes = vec![];
         let Some(mut document) = Document::read(root, &mut mistakes) else { return Err(mistakes) };
-        let inline = std::mem::take(&mut document.templates).into_iter().next();
-        let (source, template) = match (templates.first(), inline) {
-            (Some(template), _) => (1, template.clone().into_owned()),
-            (None, Some(template)) => (0, template),
-            (None, None) => return Err(mistakes),
-        };
-        check_kind(&template, source, &mut mistakes);
-        let digest = digest::of(root, &template);
-        let template = job_rules::canonical_template(template);
-        let mut variables = std::mem::take(&mut document.variables);
-        let mut compiler = Compiler {
-            api,
-            variables: &mut variables,
-            literals: &document.literals,
-            source,
-            tree: Compiled::roomy(),
-            used: vec![],
-            samples: vec![],
-            special: job_rules::Generated::default(),
-            mistakes: vec![],
-        };
-        compiler.template(&template);
-        let generated = compiler.generated(&template);
-        compiler.special = generated.clone();
-        compiler.make_places(&document);
-        compiler.mark(&document);
-        compiler.claim(&document);
-        let Compiler { mut tree, used, mistakes: found, .. } = compiler;
-        tree.shrink();
-        mistakes.extend(found);
-        for (id, variable) in variables.iter() {
-            if !used.contains(&id) {
-                mistakes.push(
-                    Mistake::new(
-                        variable.written_at,
-                        format!("the variable `{}` is never used", variable.name),
-                    )
-                    .help(format!(
-                        "the template has no `{}`; take it out, or name its places in `at`",
-                        variable.placeholder
-                    )),
-                );
-            }
+        let written = written(root, templates, std::mem::take(&mut document.templates));
+        if written.is_empty() {
+            return Err(mistakes);
         }
+        let digest = digest::of(root, written.iter().map(|written| &written.node));
+        let (mut templates, mut found): (Vec<Template>, Vec<Vec<Mistake>>) = (vec![], vec![]);
+        for written in &written {
+            let mut made = match written.of() {
+                Ok(of) => vec![Template::compile(api, &document, of, written)],
+                Err(mistake) => {
+                    mistakes.push(mistake);
+                    continue;
+                }
+            };
+            if made.iter().any(|made| made.template.of == Of::CronJob) {
+                let of_child = cron_job::document_of_child(&document);
+                made.push(Template::compile(api, &of_child, Of::Child, written));
+            }
+            let (of_one, wrong): (Vec<Template>, Vec<Vec<Mistake>>) =
+                made.into_iter().map(|made| (made.template, made.mistakes)).unzip();
+            templates.extend(of_one);
+            found.push(wrong.concat());
+        }
+        let used: Vec<VariableId> = templates.iter().flat_map(|made| made.used.clone()).collect();
+        mistakes.extend(everywhere(&document, &found));
+        mistakes.extend(unused(&document.variables, |id| used.contains(&id)));
         if !mistakes.is_empty() {
             return Err(mistakes);
         }
         let shape = Shape {
-            api,
             digest,
             name: document.name,
             namespaces: document.namespaces,
             operations: document.operations,
+            who: document.who,
+            exempt: document.exempt,
+            manual_runs: document.manual_runs,
             rules: document.rules.into_iter().map(|r| r.rule).collect(),
-            variables,
-            tree,
-            generated,
-            template,
-            template_file: template_files(root).into_iter().next().map(|(file, _)| file),
+            templates,
         };
-        shape.check_itself(source)?;
+        shape.check_itself()?;
         Ok(shape)
-    }
-
-    /// What to call the template in a message: its file, or the shape that it stands in.
-    #[must_use]
-    pub fn template_name(&self) -> String {
-        match &self.template_file {
-            Some(file) => format!("the template {}", path::cut(file)),
-            None => format!("the template in the shape {}", path::cut(&self.name)),
-        }
     }
 
     /// The first eight digits of the digest: what messages show.
@@ -165,55 +135,117 @@ impl Shape {
         &self.rules[usize::from(id.0)]
     }
 
-    /// The template, filled with examples, must pass its own shape: as written, and as the server
-    /// makes it.
-    fn check_itself(&self, source: usize) -> Result<(), Vec<Mistake>> {
-        let filled = self.filled(&[]).map_err(|m| vec![m])?;
-        let stored = with_defaults(self.api, self.api.job(), &filled);
+    /// The template that `fill`, the self-test of a server and the canary use.
+    ///
+    /// # Panics
+    /// Of a shape without templates.
+    #[must_use]
+    pub fn first(&self) -> &Template {
+        &self.templates[0]
+    }
+
+    /// The templates that somebody wrote: what is said of a CronJob's Jobs is said of the CronJob.
+    pub fn written(&self) -> impl Iterator<Item = &Template> {
+        self.templates.iter().filter(|template| template.of != Of::Child)
+    }
+
+    /// Whether any of its rules refuses.
+    #[must_use]
+    pub fn enforces(&self) -> bool {
+        self.rules.iter().any(|rule| rule.action == rule::Action::Enforce)
+    }
+
+    /// Whether it is for the requests of this identity, exempt or not. The Jobs of a CronJob are
+    /// made by the CronJob controller, whoever made the CronJob.
+    #[must_use]
+    pub fn is_for(&self, requester: Option<&Requester<'_>>) -> bool {
+        let Some(requester) = requester else { return true };
+        self.who.is_empty()
+            || self.who.hold(requester)
+            || (requester.is_cron_job_controller()
+                && self.templates.iter().any(|template| template.of == Of::CronJob))
+    }
+
+    /// Whether it is taken away from this identity.
+    #[must_use]
+    pub fn exempts(&self, requester: Option<&Requester<'_>>) -> bool {
+        requester.is_some_and(|requester| self.exempt.hold(requester))
+    }
+
+    /// Each filled template must pass its own shape: as written, and as the server makes it.
+    fn check_itself(&self) -> Result<(), Vec<Mistake>> {
         let namespace = self.namespaces.first().map_or("", String::as_str);
-        for (job, what) in
-            [(filled, "its own template"), (stored, "what the server makes of its own template")]
-        {
-            let judged = judge::judge_one(self, &job, namespace);
-            if judged.count > 0 {
-                return Err(judged
-                    .findings
-                    .into_iter()
-                    .map(|f| self.refused_itself(f, what, source))
-                    .collect());
+        for template in &self.templates {
+            let filled = template.filled(&[]).map_err(|m| vec![m])?;
+            let stored = with_defaults(template.api, template.kind(), &filled);
+            for (object, what) in [
+                (filled, "its own template"),
+                (stored, "what the server makes of its own template"),
+            ] {
+                let judged = judge::judge_one(self, template, &object, namespace);
+                if judged.count > 0 {
+                    let refused = |f| refused_itself(template, f, what);
+                    return Err(judged.findings.into_iter().map(refused).collect());
+                }
             }
         }
         Ok(())
     }
-
-    fn refused_itself(&self, finding: judge::Finding, what: &str, source: usize) -> Mistake {
-        let at = finding.template_at.unwrap_or(self.template.at);
-        Mistake::new(
-            at,
-            format!("the shape refuses {what} at {}: {}", finding.path, finding.message),
-        )
-        .source(source)
-    }
 }
 
-fn check_kind(template: &Node<'_>, source: usize, mistakes: &mut Vec<Mistake>) {
-    let word = |key: &str| template.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
-    let at = |key: &str| template.get(key).map_or(template.at, |n| n.at);
-    if !matches!(template.value, Value::Map(_)) {
-        mistakes.push(
-            Mistake::new(template.at, format!("a template is a Job, not {}", template.kind()))
-                .source(source),
-        );
-    } else if word("kind") == "CronJob" {
-        mistakes.push(
-            Mistake::new(at("kind"), "a CronJob template is not supported yet")
-                .help("this version refuses it rather than ignore it")
-                .source(source),
-        );
-    } else if word("kind") != "Job" || word("apiVersion") != "batch/v1" {
-        let key = if word("kind") == "Job" { "apiVersion" } else { "kind" };
-        mistakes.push(Mistake::new(at(key), "a template is a Job of `batch/v1`").source(source));
+fn refused_itself(template: &Template, finding: judge::Finding, what: &str) -> Mistake {
+    let at = finding.template_at.unwrap_or(template.written.at);
+    Mistake::new(at, format!("the shape refuses {what} at {}: {}", finding.path, finding.message))
+        .source(template.source)
+}
+
+/// The templates as they are written, in the files or inline.
+fn written(root: &Node<'_>, files: &[Node<'_>], inline: Vec<Node<'static>>) -> Vec<Written> {
+    let names = template_files(root).into_iter().map(|(file, _)| Some(file));
+    let in_files = files.iter().zip(names).enumerate().map(|(index, (node, file))| Written {
+        node: node.clone().into_owned(),
+        source: index + 1,
+        file,
+    });
+    let inline = inline.into_iter().map(|node| Written { node, source: 0, file: None });
+    if files.is_empty() { inline.collect() } else { in_files.collect() }
+}
+
+/// The mistakes of all templates. What a shape names need not be in each of them: a mistake about a
+/// place counts if it is one for every template.
+fn everywhere(document: &Document, found: &[Vec<Mistake>]) -> Vec<Mistake> {
+    let places: Vec<u32> = document.places().collect();
+    let is_about_a_place = |mistake: &Mistake| mistake.source == 0 && places.contains(&mistake.at);
+    let counts = |mistake: &Mistake| {
+        !is_about_a_place(mistake)
+            || found.iter().all(|of_one| {
+                of_one.iter().any(|other| other.source == 0 && other.at == mistake.at)
+            })
+    };
+    let mut all: Vec<Mistake> = vec![];
+    for mistake in found.iter().flatten().filter(|mistake| counts(mistake)) {
+        if !all.contains(mistake) {
+            all.push(mistake.clone());
+        }
     }
+    all
+}
+
+/// Variables that no template uses.
+fn unused(variables: &Variables, used: impl Fn(VariableId) -> bool) -> Vec<Mistake> {
+    let unused = variables.iter().filter(|(id, _)| !used(*id));
+    unused
+        .map(|(_, variable)| {
+            Mistake::new(
+                variable.written_at,
+                format!("the variable `{}` is never used", variable.name),
+            )
+            .help(format!(
+                "the template has no `{}`; take it out, or name its places in `at`",
+                variable.placeholder
+            ))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -135,7 +135,7 @@ pub fn shape(template: &Job, spec: &str) -> Shape {
 
 /// What a shape finds in a Job.
 pub fn judge(shape: &Shape, job: &Job) -> Findings {
-    judge_one(shape, &Node::from_json(&job.0), NAMESPACE)
+    judge_one(shape, shape.first(), &Node::from_json(&job.0), NAMESPACE)
 }
 
 /// The Job as the server would store it.

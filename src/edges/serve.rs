@@ -314,6 +314,8 @@ impl Server {
         if let (in_force, Some(files)) = self.shapes {
             followed.spawn(in_force.follow(files, every));
         }
+        let said = Arc::clone(&self.readiness);
+        followed.spawn(async move { match said.say_changes(every).await {} });
         let (phase, phases) = watch::channel(Phase::Serving);
         let (readiness, lame_duck) = (self.readiness, self.limits.lame_duck);
         let (listener, service) = self.webhook;
@@ -321,7 +323,7 @@ impl Server {
             tokio::join!(listener.serve(service, phases), async {
                 stop.await;
                 readiness.drain();
-                tracing::info!(?lame_duck, "not ready from now on, still serving");
+                tracing::info!(?lame_duck, "told to end, still serving");
                 phase.send_replace(Phase::LameDuck);
                 sleep(lame_duck).await;
                 tracing::info!("no more connections, finishing what is in flight");

@@ -8,7 +8,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use crate::core::judge::update::Old;
-use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
+use crate::core::judge::{Finding, Request, Shapes, Verdict, VerdictKind};
 use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::rule::Action;
@@ -63,6 +63,8 @@ pub struct Record {
     pub user: String,
     /// Whether nothing would have been stored anyway.
     pub dry_run: bool,
+    /// Whether a shape was taken away because whoever asks is exempt from it.
+    pub exempt: bool,
     /// Whether no loaded shape names the namespace.
     pub unshaped: bool,
     /// The shape that governs.
@@ -73,10 +75,23 @@ pub struct Record {
     pub findings: usize,
     /// How many more an update left as they were.
     pub old_findings: usize,
-    /// Rule, action and path of each described finding.
-    pub rules: Vec<(String, &'static str, String)>,
+    /// Who spoke in each described finding, and where.
+    pub rules: Vec<Spoken>,
     /// Why it could not be decided, or why nothing governs it.
     pub reason: Option<String>,
+}
+
+/// A finding as it is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spoken {
+    /// The shape that it is one of.
+    pub shape: String,
+    /// The rule.
+    pub rule: String,
+    /// The action that decides.
+    pub action: &'static str,
+    /// The place.
+    pub path: String,
 }
 
 /// Answers one request.
@@ -102,7 +117,7 @@ pub fn answer(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
 /// Whether the object of a request is going to be judged: most requests of a wide configuration
 /// concern nobody.
 fn is_wanted(shapes: &Shapes, incoming: &Incoming<'_>) -> bool {
-    shapes.of_namespace(&incoming.namespace).is_some()
+    !shapes.of_namespace(&incoming.namespace).is_empty()
 }
 
 fn answer_request(
@@ -219,6 +234,7 @@ fn judge(
         kind: &incoming.kind.kind,
         namespace: &incoming.namespace,
         operation,
+        requester: Some(incoming.user_info.requester()),
         object,
         old: Some(Old::new(&read_old)),
         pointers: false,
@@ -234,7 +250,7 @@ fn answer_verdict(
     verdict: Verdict,
 ) -> Answer {
     let unnamed = verdict.kind == VerdictKind::Ungoverned
-        && shapes.of_namespace(&incoming.namespace).is_none();
+        && shapes.of_namespace(&incoming.namespace).is_empty();
     let refused = match verdict.kind {
         VerdictKind::Deny => true,
         VerdictKind::Allow => false,
@@ -260,6 +276,9 @@ fn answer_verdict(
     if let Some(text) = refusal::findings_of(&verdict, Action::Audit) {
         annotations.insert("audit-findings", text);
     }
+    if verdict.exempt {
+        annotations.insert("exempt", "true".to_owned());
+    }
     if verdict.findings.old > 0 {
         annotations.insert("old-findings", verdict.findings.old.to_string());
     }
@@ -279,6 +298,8 @@ fn answer_verdict(
     }
     .to_body();
     let mut record = Record {
+        rules: rules_of(&verdict),
+        exempt: verdict.exempt,
         verdict: verdict.kind.word(),
         allowed: !refused,
         unshaped: unnamed,
@@ -289,16 +310,23 @@ fn answer_verdict(
         reason: verdict.reason,
         ..Record::default()
     };
-    if let Some(shape) = &verdict.shape {
-        record.rules = verdict
-            .findings
-            .findings
-            .into_iter()
-            .map(|f| (shape.rule(f.rule).name.clone(), f.action.word(), f.path))
-            .collect();
-    }
     describe(&mut record, incoming);
     Answer { http: 200, body, record }
+}
+
+/// Who spoke in each described finding.
+fn rules_of(verdict: &Verdict) -> Vec<Spoken> {
+    let findings = verdict.findings.findings.iter();
+    let of = |f: &Finding| {
+        let shape = verdict.shape_of(f)?;
+        Some(Spoken {
+            shape: shape.name.clone(),
+            rule: shape.rule(f.rule).name.clone(),
+            action: f.action.word(),
+            path: f.path.clone(),
+        })
+    };
+    findings.filter_map(of).collect()
 }
 
 fn describe(record: &mut Record, incoming: &Incoming<'_>) {

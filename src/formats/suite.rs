@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::core::judge::update::Old;
-use crate::core::judge::{Finding, Request, Shapes, VerdictKind};
+use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
 use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
+use crate::core::shape::identities::Named;
 use crate::core::shape::rule::Action;
 use crate::core::tree::Node;
 
@@ -152,6 +153,7 @@ pub struct Ready<'s> {
     first: Arc<Shape>,
     enforced: Shapes,
     as_written: Shapes,
+    requester: Option<Named>,
 }
 
 impl Suite {
@@ -217,7 +219,10 @@ impl<'s> Ready<'s> {
             },
             Base::Fill(values) => {
                 let pairs = values.iter().map(|(name, value, _)| (name.as_str(), value.as_str()));
-                let filled = first.settings(pairs).and_then(|settings| first.fill(&settings));
+                let filled = first
+                    .first()
+                    .settings(pairs)
+                    .and_then(|settings| first.first().fill(&settings));
                 filled.map(|n| n.to_json()).map_err(|m| {
                     let at = values.first().map_or(m.at, |(_, _, at)| *at);
                     vec![Mistake { at, ..m }]
@@ -225,7 +230,9 @@ impl<'s> Ready<'s> {
             }
         };
         if mistakes.is_empty() {
-            Ok(Ready { suite, files, base, first, enforced, as_written })
+            let request = &suite.request;
+            let requester = request.user.as_deref().map(|user| Named::new(user, &request.groups));
+            Ok(Ready { suite, files, base, first, enforced, as_written, requester })
         } else {
             Err(mistakes)
         }
@@ -272,8 +279,8 @@ impl<'s> Ready<'s> {
             }
             Start::Values(values) => {
                 let pairs = values.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-                let settings = self.first.settings(pairs).map_err(|m| m.to_string())?;
-                self.first.fill(&settings).map_err(|m| m.to_string())?.to_json()
+                let settings = self.first.first().settings(pairs).map_err(|m| m.to_string())?;
+                self.first.first().fill(&settings).map_err(|m| m.to_string())?.to_json()
             }
         };
         if let Some(patch) = &change.patch {
@@ -307,6 +314,7 @@ impl<'s> Ready<'s> {
         Outcome::of(&shapes.judge(&Request {
             kind: &kind,
             namespace: &built.namespace,
+            requester: self.requester.as_ref().map(Named::requester),
             operation: built.operation(),
             object: &tree,
             old: Some(Old::new(&read_old)),
@@ -329,8 +337,10 @@ impl<'s> Ready<'s> {
 
 /// The rules that have findings, each once, sorted.
 #[must_use]
-pub fn rules_of(shape: &Shape, findings: &[Finding]) -> Vec<String> {
-    let mut rules: Vec<String> = findings.iter().map(|f| shape.rule(f.rule).name.clone()).collect();
+pub fn rules_of(verdict: &Verdict) -> Vec<String> {
+    let findings = verdict.findings.findings.iter();
+    let rules = findings.filter_map(|finding| verdict.rule_of(finding));
+    let mut rules: Vec<String> = rules.map(|rule| rule.name.clone()).collect();
     rules.sort();
     rules.dedup();
     rules

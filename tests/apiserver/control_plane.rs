@@ -26,6 +26,8 @@ pub struct Options {
     pub version: &'static str,
     /// Whether Jobs get Pods, CronJobs get Jobs, and deleted things go away.
     pub controllers: bool,
+    /// Whether each controller has the credentials of a service account of its own.
+    pub own_credentials: bool,
     /// Further arguments of kube-apiserver, such as an audit log.
     pub apiserver_arguments: Vec<String>,
 }
@@ -36,6 +38,7 @@ impl Default for Options {
             identities: Vec::new(),
             version: binaries::VERSION,
             controllers: true,
+            own_credentials: true,
             apiserver_arguments: Vec::new(),
         }
     }
@@ -68,7 +71,7 @@ impl ControlPlane {
             match Self::launch(&etcd, &apiserver, options).await {
                 Ok(mut plane) => {
                     if let Some([manager]) = &manager {
-                        plane.start_controllers(manager)?;
+                        plane.start_controllers(manager, options.own_credentials)?;
                     }
                     return Ok(plane);
                 }
@@ -133,8 +136,13 @@ impl ControlPlane {
         }
     }
 
-    fn start_controllers(&mut self, manager: &Path) -> Result<(), Failure> {
-        let kubeconfig = self.kubeconfig(&Identity::Admin).to_string();
+    fn start_controllers(&mut self, manager: &Path, own: bool) -> Result<(), Failure> {
+        // Without credentials of their own they are all who the manager is.
+        let identity = match own {
+            true => Identity::Admin,
+            false => Identity::user("system:kube-controller-manager", &["system:masters"]),
+        };
+        let kubeconfig = self.kubeconfig(&identity).to_string();
         let kubeconfig = self.folder.write("controllers.kubeconfig", &kubeconfig)?;
         let arguments = [
             format!("--kubeconfig={}", kubeconfig.display()),
@@ -142,7 +150,7 @@ impl ControlPlane {
             "--controllers=job-controller,cronjob-controller,ttl-after-finished-controller,\
              garbage-collector-controller,namespace-controller,serviceaccount-controller"
                 .to_owned(),
-            "--use-service-account-credentials=true".to_owned(),
+            format!("--use-service-account-credentials={own}"),
             "--service-account-private-key-file=sa.key".to_owned(),
             "--leader-elect=false".to_owned(),
             "--secure-port=0".to_owned(),

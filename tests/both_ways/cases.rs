@@ -55,7 +55,7 @@ async fn a_real_server_says_of_every_case_what_the_offline_test_says() {
     let probe = Probe { identity: &dispatcher, namespace: NAMESPACE, job: &tampered };
     let printed = webhook.configuration.as_deref().unwrap();
     let installed = cluster.install_verbatim(printed, &probe).await.unwrap();
-    let shape = shapes.of_namespace(NAMESPACE).unwrap();
+    let shape = shapes.of_namespace(NAMESPACE).first().unwrap();
     Spoken::read(&installed.first_refusal, shape).unwrap();
 
     // The one Job that may be, for real, by an identity that may create Jobs and do nothing else.
@@ -261,7 +261,7 @@ fn all_enforce(one: &LoadedSuite) -> bool {
 }
 
 fn template(shapes: &Shapes) -> Value {
-    shapes.of_namespace(NAMESPACE).unwrap().fill(&[]).unwrap().to_json()
+    shapes.of_namespace(NAMESPACE).first().unwrap().first().fill(&[]).unwrap().to_json()
 }
 
 /// Whoever the test file says that it is, with the permissions that its cases need and no others.
@@ -281,7 +281,9 @@ async fn requester(
         }
     };
     for name in shapes.iter().flat_map(|shape| &shape.namespaces) {
-        for (verb, resource) in [("create", "jobs"), ("patch", "jobs"), ("create", "cronjobs")] {
+        for (verb, resource) in
+            [("create", "jobs"), ("patch", "jobs"), ("create", "cronjobs"), ("patch", "cronjobs")]
+        {
             namespaces[name].allow(&identity, verb, "batch", resource).await.unwrap();
         }
     }

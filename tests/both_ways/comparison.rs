@@ -34,7 +34,8 @@ pub async fn agree(
     offline: &Outcome,
     shapes: &Shapes,
 ) -> Result<(), String> {
-    let shape: &Arc<Shape> = shapes.of_namespace(&built.namespace).ok_or("no shape governs it")?;
+    let shape: &Arc<Shape> =
+        shapes.of_namespace(&built.namespace).first().ok_or("no shape governs it")?;
     taken(&built.namespace);
     let answer = send(session, built, path).await;
     was_asked(&taken(&built.namespace), built, offline)?;
@@ -89,11 +90,12 @@ fn places(spoken: &Spoken, offline: &Outcome) -> Result<(), String> {
         ))
     };
     for (path, message) in &offline.findings {
+        let path = if path.is_empty() { "(the whole object)" } else { path.as_str() };
         if server.next_if(|text| **text == *format!("{path}: {message}")).is_some() {
             continue;
         }
         let below = |text: &&str| {
-            let rest = text.strip_prefix(path.as_str());
+            let rest = text.strip_prefix(path);
             rest.is_some_and(|rest| rest.starts_with([':', '.', '[']))
         };
         let filled_in = message.contains(FILLED_IN) && server.next_if(below).is_some();

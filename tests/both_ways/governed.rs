@@ -34,7 +34,8 @@ async fn a_cronjob_in_a_governed_namespace_is_refused() {
     let path = namespace.path("batch/v1", "cronjobs");
     let refusal = session.submit(Method::POST, &path, &cronjob).await.unwrap_err();
     let spoken = Spoken::read(&refusal, &shape).unwrap();
-    assert!(spoken.reason.contains("every CronJob in its namespaces is refused"), "{refusal}");
+    let said = &spoken.findings[0].1;
+    assert!(said.contains("every CronJob in this namespace is refused"), "{refusal}");
     session.create_job(&namespace.name, &job).await.unwrap();
 }
 

@@ -86,7 +86,7 @@ struct Found {
 }
 
 fn found(shape: &Shape, job: &Value, namespace: &str) -> Vec<Found> {
-    let findings = judge_one(shape, &Node::from_json(job), namespace).findings;
+    let findings = judge_one(shape, shape.first(), &Node::from_json(job), namespace).findings;
     assert!(findings.len() < 100, "no finding may be left out");
     findings
         .into_iter()

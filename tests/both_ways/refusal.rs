@@ -35,7 +35,7 @@ impl Spoken {
         let mut spoken =
             Spoken { findings: vec![], reason: reason.to_owned(), more: 0, notes: vec![] };
         // What every refusal of this shape ends in, and what it says about its rules, is no news.
-        let advice = advice(shape);
+        let advice = advice(shape, shape.first());
         let of_a_rule = |line: &str| {
             line.split_once(": ")
                 .is_some_and(|(name, _)| shape.rules.iter().any(|r| r.name == name))

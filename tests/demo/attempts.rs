@@ -19,8 +19,8 @@ const WORKER: &str = "/spec/template/spec/containers/0";
 /// The committed Job of another run, each with one thing changed. An API server alone would take
 /// every one of them.
 pub fn attempts(shape: &Shape) -> Result<Vec<Attempt>, Failure> {
-    let settings = shape.settings([("runId", "k3f9x2abk3f9x2ab")]);
-    let filled = settings.and_then(|settings| shape.fill(&settings));
+    let settings = shape.first().settings([("runId", "k3f9x2abk3f9x2ab")]);
+    let filled = settings.and_then(|settings| shape.first().fill(&settings));
     let job = filled.map_err(Failure::during("filling the template"))?.to_json();
     let image = job.pointer(&format!("{WORKER}/image")).and_then(Value::as_str).unwrap_or_default();
     let (name, digest) = image.split_once("@sha256:").unwrap_or((image, ""));

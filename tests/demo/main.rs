@@ -94,7 +94,8 @@ async fn demo() -> Result<(), Failure> {
 
     println!("\n{BOLD}As the dispatcher, {SHAPES} in force:{PLAIN}\n");
     let session = cluster.session(&dispatcher).await?;
-    let worker = shape.fill(&[]).map_err(Failure::during("filling the template"))?.to_json();
+    let worker =
+        shape.first().fill(&[]).map_err(Failure::during("filling the template"))?.to_json();
     let created = session.create_job(NAMESPACE, &worker).await;
     let created = created.map_err(Failure::during("creating the committed Job"))?;
     let name = created.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();

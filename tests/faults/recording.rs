@@ -14,7 +14,8 @@ pub async fn disk_full(stage: &mut Stage, full: bool) -> Result<Row, Failure> {
     std::fs::create_dir_all(&folder).map_err(Failure::during("making a folder"))?;
     let mut settings = stage.settings(0);
     settings.own_mounts = true;
-    settings.before = format!("mount -t tmpfs -o size=32k none {} || exit 3", folder.display());
+    settings.before =
+        format!("mount -t tmpfs -o size=32k,mode=700 none {} || exit 3", folder.display());
     settings.flags.extend(["--record".to_owned(), folder.display().to_string()]);
     stage.start(0, settings)?;
     stage.replica(0)?.wait(true).await?;

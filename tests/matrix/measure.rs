@@ -215,7 +215,8 @@ impl Seen<'_> {
                 }
             },
         };
-        let judged = judge_one(self.shape, &Node::from_json(job), self.namespace);
+        let judged =
+            judge_one(self.shape, self.shape.first(), &Node::from_json(job), self.namespace);
         let offline = judged.count == 0;
         let (effective, ineffective) = if taken.combined {
             (&mut tally.combined_effective, &mut tally.combined_ineffective)

@@ -83,13 +83,18 @@ async fn an_unknown_default_refuses_every_job_until_the_shape_names_it() {
         let parent = parts[..parts.len() - 1].join("/");
         different.pointer_mut(&parent).unwrap()[parts[parts.len() - 1]] = other;
         let different_name = changed(different, "/metadata/name", json!("main-x"));
-        let judged = judge_one(&repaired, &Node::from_json(&different_name), &namespace.name);
+        let judged = judge_one(
+            &repaired,
+            repaired.first(),
+            &Node::from_json(&different_name),
+            &namespace.name,
+        );
         assert_eq!(judged.count, 1, "{judged:#?}");
 
         // The program that knows the default reads the same shape.
         let aware = load(Api::get(), &namespace.name, &optional);
         for job in [&job("main-x"), &stored] {
-            let judged = judge_one(&aware, &Node::from_json(job), &namespace.name);
+            let judged = judge_one(&aware, aware.first(), &Node::from_json(job), &namespace.name);
             assert_eq!(judged.count, 0, "{judged:#?}");
         }
     }

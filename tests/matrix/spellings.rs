@@ -99,7 +99,7 @@ async fn equivalent_spellings_are_admitted_on_and_offline() {
     let _installed = cluster.install_webhook(&entry, &[&namespace], &probe).await.unwrap();
     let session = cluster.session(&Identity::Admin).await.unwrap();
     for (name, job) in spellings() {
-        let judged = judge_one(&shape, &Node::from_json(&job), &namespace.name);
+        let judged = judge_one(&shape, shape.first(), &Node::from_json(&job), &namespace.name);
         assert_eq!(judged.count, 0, "{name}: {judged:#?}");
         let sent = session.dry_run_job(&namespace.name, &job).await;
         sent.unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
@@ -118,12 +118,12 @@ async fn equivalent_spellings_are_admitted_on_and_offline() {
         .unwrap();
     assert!(printed.contains("controller-uid") && printed.contains("dnsPolicy"), "{printed}");
     let read = documents(&printed).next().unwrap().unwrap().root;
-    let judged = judge_one(&shape, &read, &namespace.name);
+    let judged = judge_one(&shape, shape.first(), &read, &namespace.name);
     assert_eq!(judged.count, 0, "{judged:#?}\n{printed}");
     // And one thing in it changed is found.
     let other = printed.replace("registry.example/main:1", "registry.example/main:2");
     let read = documents(&other).next().unwrap().unwrap().root;
-    assert_eq!(judge_one(&shape, &read, &namespace.name).count, 1);
+    assert_eq!(judge_one(&shape, shape.first(), &read, &namespace.name).count, 1);
 }
 
 /// JSON with the keys of every map in the reverse order.

@@ -64,7 +64,7 @@ async fn govern(mistake: &Mistake) -> Governed<'static> {
     }
     let shape = load(copy.path());
     let webhook = serve(cluster, Shapes::new(vec![shape.clone()]).unwrap());
-    let job = shape.fill(&[]).unwrap().to_json();
+    let job = shape.first().fill(&[]).unwrap().to_json();
     let tampered = changed(job, "/spec/template/spec/hostNetwork", json!(true));
     let probe = Probe { identity: &Identity::Admin, namespace: &namespace.name, job: &tampered };
     let configuration = configuration(&webhook);

@@ -108,6 +108,7 @@ async fn who_is_judged_stays_and_others_are_told_to_come_again() {
 #[tokio::test]
 async fn a_body_beyond_the_budget_is_shed_at_once_and_the_others_go_on() {
     let mut options = options();
+    options.limits.stall = Duration::from_secs(60);
     options.limits.bodies_bytes = 3000;
     options.limits.first_bytes = 3000;
     let server = start(options);
@@ -145,6 +146,7 @@ async fn large_bodies_that_stand_still_leave_room_for_ordinary_ones() {
     options.limits.body_bytes = 1 << 20;
     options.limits.bodies_bytes = 512 << 10;
     options.limits.first_bytes = 256 << 10;
+    options.limits.stall = Duration::from_secs(60);
     let server = start(options);
     let large = review(700 << 10);
     let mut stuck = vec![];
@@ -156,6 +158,61 @@ async fn large_bodies_that_stand_still_leave_room_for_ordinary_ones() {
     server.until_metric("jobshape_body_bytes", f64::from(360 << 10)).await;
     assert_shed(&server.post(ENFORCE, &large).await);
     assert_eq!(server.post(ENFORCE, review(60 << 10)).await.response()["uid"], UID);
+}
+
+#[tokio::test]
+async fn who_sends_the_beginning_of_a_body_and_stops_keeps_nobody_out() {
+    const PIECE: usize = 60 << 10;
+    let mut options = options();
+    options.limits.body_bytes = 1 << 20;
+    options.limits.body_time = Duration::from_secs(60);
+    options.limits.bodies_bytes = 1 << 20;
+    // A few bytes more, so that there is room for the slow one's.
+    options.limits.first_bytes = 4 * PIECE + 100;
+    let server = start(options);
+    let body = review(2 * PIECE);
+    let mut slow = server.connect().await;
+    slow.send(&(head(ENFORCE, body.len()) + &body[..PIECE])).await;
+    let mut sent = PIECE;
+    let mut still = vec![];
+    for count in 2..=4 {
+        let mut talk = server.connect().await;
+        talk.send(&(head(ENFORCE, body.len()) + &body[..PIECE])).await;
+        server.until_metric("jobshape_body_bytes", (count * PIECE) as f64).await;
+        still.push(talk);
+    }
+    // Each is shed until one of them has stood still for long enough, and the slow one goes on.
+    let mut shed = 0;
+    soon(async {
+        loop {
+            let reply = server.post(ENFORCE, review(PIECE / 2)).await;
+            if reply.status == 200 {
+                break;
+            }
+            assert_shed(&reply);
+            shed += 1;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if sent < PIECE + 100 {
+                slow.send(&body[sent..=sent]).await;
+                sent += 1;
+            }
+        }
+    })
+    .await;
+    assert!(shed > 0, "they were put out at once");
+    let reply = still[0].reply().await;
+    assert_shed(&reply);
+    assert!(reply.head.contains("connection: close"), "{}", reply.head);
+    still[0].closed().await;
+    let metric = async |reason: &str| {
+        server.metric(&format!("jobshape_shed_total{{reason=\"{reason}\"}}")).await.unwrap()
+    };
+    assert_eq!((metric("stalled").await, metric("bodies").await), (1.0, f64::from(shed)));
+    // Those who are not needed go on when they go on.
+    slow.send(&body[sent..]).await;
+    assert_eq!(slow.reply().await.response()["uid"], UID);
+    still[2].send(&body[PIECE..]).await;
+    assert_eq!(still[2].reply().await.response()["uid"], UID);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -8,10 +8,11 @@ mod wanted;
 
 use std::borrow::Cow;
 
+use crate::core::kubernetes::cron_job::SCHEDULED;
 use crate::core::kubernetes::defaults::Filled;
-use crate::core::shape::Shape;
 use crate::core::shape::compile::word;
 use crate::core::shape::compiled::{CompiledNode, NodeId, Want};
+use crate::core::shape::template::Template;
 use crate::core::shape::text::Mismatch;
 use crate::core::shape::variable::VariableId;
 use wanted::{entry, expected, named};
@@ -121,6 +122,15 @@ pub enum Deviation<'a> {
     Selector,
     /// The name is not made from the template's `generateName`.
     GeneratedName,
+    /// A Job of a CronJob that somebody else than the controller makes.
+    NotTheController,
+    /// The owner is not the CronJob, or is not written as the controller writes it.
+    Owner {
+        /// Or as `kubectl create job --from` does.
+        manual: bool,
+    },
+    /// The name is not the CronJob's and the minute that the Job was scheduled for.
+    ChildName,
 }
 
 impl Deviation<'_> {
@@ -143,45 +153,45 @@ impl Deviation<'_> {
 
     /// What is said; `id` is the node, or what is to hold it if there is none.
     #[must_use]
-    pub fn explain(&self, shape: &Shape, id: NodeId) -> Said {
+    pub fn explain(&self, template: &Template, id: NodeId) -> Said {
         if let Deviation::Extra { means_absent, parent, field } = *self {
-            return extra::said(shape, parent, field, means_absent);
+            return extra::said(template, parent, field, means_absent);
         }
-        let node = shape.tree.node(id);
-        let expected = expected(shape, id);
+        let node = template.tree.node(id);
+        let expected = expected(template, id);
         let said = match self {
-            Deviation::Missing { filled } => missing(shape, id, expected.as_deref(), filled),
-            Deviation::Differs => differs(shape, id, expected.as_deref()),
+            Deviation::Missing { filled } => missing(template, id, expected.as_deref(), filled),
+            Deviation::Differs => differs(template, id, expected.as_deref()),
             Deviation::Text { found } => match &node.want {
-                Want::Text(_) if node.filled => differs(shape, id, expected.as_deref()),
-                Want::Text(want) => strings::text(shape, id, want, found),
-                _ => differs(shape, id, expected.as_deref()),
+                Want::Text(_) if node.filled => differs(template, id, expected.as_deref()),
+                Want::Text(want) => strings::text(template, id, want, found),
+                _ => differs(template, id, expected.as_deref()),
             },
             Deviation::Pattern { found, mismatch } => match &node.want {
-                Want::Pattern(pattern) => strings::pattern(shape, pattern, found, *mismatch),
-                _ => differs(shape, id, expected.as_deref()),
+                Want::Pattern(pattern) => strings::pattern(template, pattern, found, *mismatch),
+                _ => differs(template, id, expected.as_deref()),
             },
-            Deviation::WrongType(found) => wrong_type(shape, id, found),
+            Deviation::WrongType(found) => wrong_type(template, id, found),
             Deviation::Constraint { variable, value } => {
-                variables::constraint(shape, node, *variable, *value)
+                variables::constraint(template, node, *variable, *value)
             }
             Deviation::NotOfType { variable, found } => {
-                variables::not_of_type(shape, node, *variable, found)
+                variables::not_of_type(template, node, *variable, found)
             }
             Deviation::Disagrees { variable, first } => {
-                variables::disagrees(shape, *variable, first)
+                variables::disagrees(template, *variable, first)
             }
             Deviation::Expansion => {
                 Said::new("a variable's value takes part in `$(…)`, which the kubelet would expand")
                     .help("leave `$(` out of the value")
             }
-            _ => self.explain_generated(shape, id),
+            _ => self.explain_generated(template, id),
         };
         Said { expected, ..said }
     }
 
     /// What the server orders, fills in or generates.
-    fn explain_generated(&self, shape: &Shape, id: NodeId) -> Said {
+    fn explain_generated(&self, template: &Template, id: NodeId) -> Said {
         match self {
             Deviation::Duplicate => Said::new("a second entry with the same key; the template has one")
                 .help("take one of them out"),
@@ -191,7 +201,7 @@ impl Deviation<'_> {
                 } else {
                     "the order is not the template's"
                 });
-                match wanted::names(shape, id) {
+                match wanted::names(template, id) {
                     Some(names) => said.help(format!("put them in this order: {names}")),
                     None => said.help("put the entries in the template's order"),
                 }
@@ -227,6 +237,22 @@ impl Deviation<'_> {
                 "the name is not the template's generateName followed by five characters",
             )
             .help("take the name out: the server makes one from generateName"),
+            Deviation::NotTheController => Said::new(
+                "the template is a CronJob, and its Jobs are made by the CronJob controller alone",
+            )
+            .help("let the CronJob make it; `manualRuns: true` in the shape's match admits `kubectl create job --from`"),
+            Deviation::Owner { manual: false } => Said::new(
+                "a Job of the CronJob has one owner, the CronJob of the template, as its controller writes it",
+            )
+            .help("let the CronJob make the Job"),
+            Deviation::Owner { manual: true } => Said::new(
+                "a manual run has one owner, the CronJob of the template, as kubectl writes it",
+            )
+            .help("make the Job with `kubectl create job --from`"),
+            Deviation::ChildName => Said::new(format!(
+                "the name of a Job of the CronJob is the CronJob's, a dash and the minute of its annotation {SCHEDULED}"
+            ))
+            .help("let the CronJob make the Job"),
             _ => Said::new("differs from the template"),
         }
     }
@@ -234,12 +260,12 @@ impl Deviation<'_> {
 
 /// What the template has and the Job has not.
 fn missing(
-    shape: &Shape,
+    template: &Template,
     id: NodeId,
     expected: Option<&str>,
     server_fills_in: &Option<String>,
 ) -> Said {
-    let written = entry(shape, id);
+    let written = entry(template, id);
     let has = expected.map(str::to_owned).or_else(|| written.as_ref().map(|w| format!("`{w}`")));
     let mut text = match has {
         Some(has) => format!("missing: the template has {has} here"),
@@ -249,37 +275,37 @@ fn missing(
         text.push_str(&format!(", and the server fills in {filled}"));
     }
     Said::new(text).help(match written {
-        Some(value) => format!("add `{}`", named(shape, id, value)),
-        None => format!("copy it from {}", shape.template_name()),
+        Some(value) => format!("add `{}`", named(template, id, value)),
+        None => format!("copy it from {}", template.called()),
     })
 }
 
 /// Another value than the template's.
-fn differs(shape: &Shape, id: NodeId, expected: Option<&str>) -> Said {
-    let node = shape.tree.node(id);
+fn differs(template: &Template, id: NodeId, expected: Option<&str>) -> Said {
+    let node = template.tree.node(id);
     match expected {
         Some(expected) if node.filled => {
             Said::new(format!("the template leaves it out, and the server fills in {expected}"))
                 .help("take it out")
         }
         Some(expected) => {
-            Said::new(format!("the template has {expected} here")).help(write_it(shape, id))
+            Said::new(format!("the template has {expected} here")).help(write_it(template, id))
         }
-        None => Said::new("differs from the template").help(write_it(shape, id)),
+        None => Said::new("differs from the template").help(write_it(template, id)),
     }
 }
 
 /// The order to write what the template has.
-fn write_it(shape: &Shape, id: NodeId) -> String {
-    match entry(shape, id) {
+fn write_it(template: &Template, id: NodeId) -> String {
+    match entry(template, id) {
         Some(written) => format!("write `{written}`"),
-        None => format!("copy it from {}", shape.template_name()),
+        None => format!("copy it from {}", template.called()),
     }
 }
 
 /// A value of another JSON type than the template's.
-fn wrong_type(shape: &Shape, id: NodeId, found: &str) -> Said {
-    let node = shape.tree.node(id);
+fn wrong_type(template: &Template, id: NodeId, found: &str) -> Said {
+    let node = template.tree.node(id);
     let wanted = kind_word(node);
     let scalar = matches!(found, "an integer" | "a number" | "a boolean");
     let said = format!("{wanted} is expected here, not {found}");
@@ -291,7 +317,7 @@ fn wrong_type(shape: &Shape, id: NodeId, found: &str) -> Said {
         Want::Bool(_) | Want::Number(_) if found == "a string" => {
             Said::new(said).help("leave the quotes out")
         }
-        _ => Said::new(said).help(write_it(shape, id)),
+        _ => Said::new(said).help(write_it(template, id)),
     }
 }
 

@@ -10,6 +10,8 @@ pub const MAX_FINDINGS: usize = 100;
 /// A deviation attributed to a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
+    /// Whose rule it is: nothing for the shape that speaks, or which of the verdict's other shapes.
+    pub other: Option<usize>,
     /// The rule that speaks.
     pub rule: RuleId,
     /// The action that decides.
@@ -48,4 +50,39 @@ pub struct Findings {
     pub enforced: usize,
     /// How many more an update leaves as they were: they are not among the others.
     pub old: usize,
+}
+
+impl Finding {
+    /// An object of a kind that no governing shape has a template for.
+    #[must_use]
+    pub fn of_another_kind(rule: RuleId, action: Action, kind: &str) -> Finding {
+        Finding {
+            other: None,
+            rule,
+            action,
+            raised_by: None,
+            path: String::new(),
+            pointer: String::new(),
+            expected: None,
+            message: Cow::Owned(format!(
+                "no template here is a {kind}, so every {kind} in this namespace is refused"
+            )),
+            help: Some(Cow::Owned(format!(
+                "have a {kind} committed as a template, or take it away"
+            ))),
+            part: None,
+            missing: false,
+            extra: false,
+            template_at: None,
+        }
+    }
+}
+
+impl Findings {
+    /// One finding and no other.
+    #[must_use]
+    pub fn of_one(finding: Finding) -> Findings {
+        let enforced = usize::from(finding.action == Action::Enforce);
+        Findings { findings: vec![finding], count: 1, enforced, old: 0 }
+    }
 }

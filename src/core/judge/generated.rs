@@ -11,20 +11,21 @@ use crate::core::tree::{Entry, Node, Value};
 impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// Whether a struct is one of the few that have fields which are skipped.
     pub(super) fn skips_fields(&self, id: NodeId) -> bool {
-        let generated = &self.shape.generated;
+        let generated = &self.template.generated;
         [Compiled::ROOT, generated.metadata, generated.pod_spec, generated.spec].contains(&id)
     }
 
     /// Whether a field or key is not compared where it is, because the server alone writes it or
     /// because it is looked at elsewhere.
     pub(super) fn is_skipped(&self, id: NodeId, key: &str) -> bool {
-        let generated = &self.shape.generated;
+        let generated = &self.template.generated;
         if id == Compiled::ROOT {
             return self.api.is_server_owned("Job", key);
         }
         if id == generated.metadata {
             return self.api.is_server_owned("Job.metadata", key)
-                || (generated.name && key == "name")
+                || ((generated.name || self.is_child()) && key == "name")
+                || (self.is_child() && key == "ownerReferences")
                 || (!generated.namespace && key == "namespace");
         }
         if id == generated.pod_spec {
@@ -43,13 +44,14 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         job: Option<&'j Node<'j>>,
         parent: &'j Node<'j>,
     ) -> bool {
-        let generated = &self.shape.generated;
+        let generated = &self.template.generated;
         let node = self.tree.node(id);
         let Name::Key(key) = &node.name else { return false };
         if node.parent == generated.metadata {
             match key.as_str() {
                 "labels" => self.job_labels(id, job),
                 "namespace" => self.namespace_field(id, job),
+                "annotations" if self.is_child() => self.child_annotations(id, job),
                 _ => return false,
             }
             return true;
@@ -66,7 +68,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// What is looked at once a struct has been compared.
     pub(super) fn after_structure(&mut self, id: NodeId, job: &'j Node<'j>) {
-        let generated = &self.shape.generated;
+        let generated = &self.template.generated;
         if id == generated.metadata && id != Compiled::ROOT {
             self.extra_metadata(id, job);
         } else if id == generated.spec && generated.labels && id != Compiled::ROOT {
@@ -93,7 +95,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// Whether a label is one that the server generates, with the value it generates.
     fn is_generated_label(&self, entry: &Entry<'_>) -> bool {
-        if !self.shape.generated.labels {
+        if !self.template.generated.labels {
             return false;
         }
         let expected = match &*entry.key {
@@ -133,7 +135,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         let in_pod: &'j [Entry<'j>] = pod_labels.map(Node::entries).unwrap_or_default();
         let is_map = job.is_none_or(|j| matches!(j.value, Value::Map(_) | Value::Null));
         let is_copy = || is_map && (own.is_empty() || self.same_labels(own, in_pod));
-        if self.shape.generated.labels_copied && is_copy() {
+        if self.template.generated.labels_copied && is_copy() {
             // The Pod labels are compared where they stand.
             return;
         }
@@ -155,6 +157,21 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// Compares labels without the generated ones.
     fn labels(&mut self, id: NodeId, job: Option<&'j Node<'j>>, found: &'j [Entry<'j>]) {
+        let node = self.tree.node(id);
+        let copied = self.template.generated.labels_copied
+            && node.parent == self.template.generated.metadata;
+        let others = found.iter().filter(|e| !self.is_generated_label(e)).collect();
+        self.map_of(id, job, others, copied);
+    }
+
+    /// Compares these entries of a map with the template's; `copied`: a Job may also have none.
+    pub(super) fn map_of(
+        &mut self,
+        id: NodeId,
+        job: Option<&'j Node<'j>>,
+        others: Vec<&'j Entry<'j>>,
+        copied: bool,
+    ) {
         if let Some(job) = job
             && !matches!(job.value, Value::Map(_) | Value::Null)
         {
@@ -162,10 +179,6 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             return;
         }
         let node = self.tree.node(id);
-        let copied =
-            self.shape.generated.labels_copied && node.parent == self.shape.generated.metadata;
-        let others: Vec<&'j Entry<'j>> =
-            found.iter().filter(|e| !self.is_generated_label(e)).collect();
         match (&node.want, others.is_empty()) {
             (Want::Nothing, true) => {}
             // One finding a label: the keys say what tried to get in.
@@ -212,7 +225,11 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// What only the metadata of the Job itself has: a generated name.
     fn extra_metadata(&mut self, metadata: NodeId, job: &'j Node<'j>) {
-        if !self.shape.generated.name {
+        if self.is_child() {
+            self.child_metadata(metadata, job);
+            return;
+        }
+        if !self.template.generated.name {
             return;
         }
         let prefix = job.get("generateName").and_then(Node::as_str);

@@ -34,12 +34,14 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         self.what_for = WhatFor::Collect(HashSet::new());
     }
 
-    /// The identities that were kept.
-    pub(super) fn collected(self) -> HashSet<u64> {
-        match self.what_for {
+    /// The identities that were kept, and how many deviations there are of each kind.
+    pub(super) fn collected(self) -> (HashSet<u64>, Findings) {
+        let Walk { count, enforced, what_for, .. } = self;
+        let identities = match what_for {
             WhatFor::Collect(identities) => identities,
             _ => HashSet::new(),
-        }
+        };
+        (identities, Findings { count, enforced, ..Findings::default() })
     }
 
     /// Leaves out what the old object had too.
@@ -149,8 +151,9 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         deviation: &Deviation<'_>,
         template_at: Option<u32>,
     ) {
-        let said = deviation.explain(self.shape, id);
+        let said = deviation.explain(self.template, id);
         self.findings.push(Finding {
+            other: None,
             rule,
             action: self.action(rule, raised_by),
             raised_by,

@@ -1,5 +1,7 @@
 //! What the judgement says: one file an idea.
 
+mod alternatives;
+mod cron_jobs;
 mod equal;
 mod expansion;
 mod findings;

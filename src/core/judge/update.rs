@@ -4,10 +4,6 @@
 //! collected; no update makes it worse, and none lets its Pods start again. What passes does not
 //! depend on a list of mutable fields, which differs by Kubernetes version: it is the whole Job.
 
-use crate::core::judge::finding::Findings;
-use crate::core::judge::verdict::Request;
-use crate::core::judge::walk::Walk;
-use crate::core::shape::Shape;
 use crate::core::tree::Node;
 
 pub mod before;
@@ -45,44 +41,4 @@ impl std::fmt::Debug for Old<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Old")
     }
-}
-
-/// What an UPDATE gets.
-#[derive(Debug)]
-pub struct Update {
-    /// The findings that the old object had not, or had with another value; all of them when the
-    /// update lets Pods start.
-    pub findings: Findings,
-    /// What lets Pods start.
-    pub start: Option<Start>,
-}
-
-/// Judges the update of `old` to the request's object, whose findings as a new Job are `whole`;
-/// `difference` is where the two differ.
-#[must_use]
-pub fn ratchet(
-    shape: &Shape,
-    request: &Request<'_>,
-    old: &Node<'_>,
-    difference: Difference<'_>,
-    whole: Findings,
-) -> Update {
-    let (job, namespace) = (request.object, request.namespace);
-    let start = start::of(old, job);
-    if start.is_some() {
-        return Update { findings: whole, start };
-    }
-    let mut walk = Walk::new(shape, old, namespace);
-    walk.collect();
-    walk.job();
-    let had = walk.collected();
-    if had.is_empty() {
-        return Update { findings: whole, start };
-    }
-    let before = Before::new(had, difference, job);
-    let mut walk = Walk::new(shape, job, namespace);
-    walk.pointers = request.pointers;
-    walk.compare_with(&before);
-    walk.job();
-    Update { findings: walk.finish(), start }
 }

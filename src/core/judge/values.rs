@@ -55,7 +55,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// A value that is a variable, in the API's type.
     fn variable(&mut self, id: NodeId, variable: VariableId, job: &Node<'_>) {
-        let constraint = &self.shape.variables.get(variable).constraint;
+        let constraint = &self.template.variables.get(variable).constraint;
         let node = self.tree.node(id);
         let setting = match (node.kind, &job.value) {
             (Kind::String, Value::String(text)) => constraint.read_text(text),
@@ -92,7 +92,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
         let mut refused: Vec<VariableId> = vec![];
         let expands = self.tree.node(id).expands && text.contains("$(");
         for (variable, range) in places {
-            let declared = self.shape.variables.get(variable);
+            let declared = self.template.variables.get(variable);
             let value = &text[range.clone()];
             if expands && !declared.expansion {
                 guarded.push(range);

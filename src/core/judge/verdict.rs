@@ -1,21 +1,14 @@
-//! From a request to a verdict: which shape governs it, what it finds, and what that means.
+//! What is asked, and what a request gets.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::core::judge::finding::Findings;
-use crate::core::judge::update::{Difference, Old, Start, only_removes, ratchet};
-use crate::core::judge::walk::Walk;
+use crate::core::judge::finding::{Finding, Findings};
+use crate::core::judge::update::{Old, Start};
 use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
+use crate::core::shape::identities::Requester;
+use crate::core::shape::rule::Rule;
 use crate::core::tree::Node;
-
-/// All loaded shapes.
-#[derive(Debug, Clone, Default)]
-pub struct Shapes {
-    all: Vec<Arc<Shape>>,
-    by_namespace: HashMap<String, Arc<Shape>>,
-}
 
 /// What is asked.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +19,9 @@ pub struct Request<'j> {
     pub namespace: &'j str,
     /// Create or update.
     pub operation: Operation,
+    /// Who asks. Nobody named is somebody whom every shape is for and whom none exempts: a file has
+    /// no identity.
+    pub requester: Option<Requester<'j>>,
     /// The object.
     pub object: &'j Node<'j>,
     /// What an UPDATE replaces; without it the object is judged like a new one.
@@ -65,10 +61,19 @@ impl VerdictKind {
 pub struct Verdict {
     /// Allow, deny, error or ungoverned.
     pub kind: VerdictKind,
-    /// The shape that governs.
+    /// The shape that speaks: that of the template which the object fits or comes closest to, or of
+    /// the guard that refuses.
     pub shape: Option<Arc<Shape>>,
-    /// What it found.
+    /// Which of its templates: an index. Nothing when no template was compared.
+    pub template: Option<usize>,
+    /// The other shapes whose findings are among these, as findings count them.
+    pub others: Vec<Arc<Shape>>,
+    /// The shapes of the other templates that a refused object does not fit either.
+    pub alternatives: Vec<Arc<Shape>>,
+    /// What was found.
     pub findings: Findings,
+    /// Whether a shape was taken away because the identity is exempt from it.
+    pub exempt: bool,
     /// Why it could not be decided, why nothing governs it, or why it was decided without a look at
     /// any shape.
     pub reason: Option<String>,
@@ -77,135 +82,43 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// A verdict of this kind that rests on no shape.
+    #[must_use]
+    pub fn without_shape(kind: VerdictKind, reason: String) -> Verdict {
+        Verdict {
+            kind,
+            shape: None,
+            template: None,
+            others: vec![],
+            alternatives: vec![],
+            findings: Findings::default(),
+            exempt: false,
+            reason: Some(reason),
+            start: None,
+        }
+    }
+
     /// An update that at most takes finalizers and owner references away: no shape is asked.
     #[must_use]
     pub fn only_removes() -> Verdict {
-        Verdict {
-            kind: VerdictKind::Allow,
-            shape: None,
-            findings: Findings::default(),
-            reason: Some("it at most takes finalizers or owner references away".to_owned()),
-            start: None,
-        }
-    }
-}
-
-impl Shapes {
-    /// Loaded shapes together.
-    ///
-    /// # Errors
-    /// Two shapes of one name, or two for one namespace (the index of the second, a sentence).
-    pub fn new(shapes: Vec<Shape>) -> Result<Shapes, (usize, String)> {
-        let (mut together, mut names) = (Shapes::default(), HashSet::new());
-        for (index, shape) in shapes.into_iter().enumerate() {
-            if !names.insert(shape.name.clone()) {
-                return Err((index, format!("two shapes are named `{}`", shape.name)));
-            }
-            let shape = Arc::new(shape);
-            for namespace in &shape.namespaces {
-                if let Some(other) =
-                    together.by_namespace.insert(namespace.clone(), Arc::clone(&shape))
-                {
-                    return Err((
-                        index,
-                        format!(
-                            "`{}` and `{}` both govern namespace `{namespace}`: several shapes for one namespace are not supported yet",
-                            other.name, shape.name
-                        ),
-                    ));
-                }
-            }
-            together.all.push(shape);
-        }
-        Ok(together)
+        Verdict::without_shape(
+            VerdictKind::Allow,
+            "it at most takes finalizers or owner references away".to_owned(),
+        )
     }
 
-    /// The shapes, in the order they were given.
+    /// The shape whose finding it is.
     #[must_use]
-    pub fn all(&self) -> &[Arc<Shape>] {
-        &self.all
+    pub fn shape_of(&self, finding: &Finding) -> Option<&Arc<Shape>> {
+        match finding.other {
+            None => self.shape.as_ref(),
+            Some(index) => self.others.get(index),
+        }
     }
 
-    /// The shape that names a namespace.
+    /// The rule that speaks in a finding.
     #[must_use]
-    pub fn of_namespace(&self, namespace: &str) -> Option<&Arc<Shape>> {
-        self.by_namespace.get(namespace)
+    pub fn rule_of(&self, finding: &Finding) -> Option<&Rule> {
+        self.shape_of(finding).map(|shape| shape.rule(finding.rule))
     }
-
-    /// The verdict on a request.
-    #[must_use]
-    pub fn judge(&self, request: &Request<'_>) -> Verdict {
-        let verdict = self.judge_as_new(request);
-        let clean = verdict.kind == VerdictKind::Allow && verdict.findings.count == 0;
-        // Most updates conform, and nobody looks at what they replace.
-        let old = request.old.filter(|_| request.operation == Operation::Update && !clean);
-        match old.and_then(|old| old.get()) {
-            Some(old) => self.judge_update(request, old, verdict),
-            None => verdict,
-        }
-    }
-
-    /// The verdict on an update that would not pass as a new object without a finding.
-    fn judge_update(&self, request: &Request<'_>, old: &Node<'_>, whole: Verdict) -> Verdict {
-        let difference = Difference::of_jobs(old, request.object);
-        if only_removes(&difference, old, request.object) {
-            return Verdict::only_removes();
-        }
-        let Some(shape) = whole.shape.as_ref().filter(|_| whole.findings.count > 0) else {
-            return whole;
-        };
-        let update = ratchet(shape, request, old, difference, whole.findings);
-        Verdict {
-            kind: kind_by(&update.findings),
-            findings: update.findings,
-            start: update.start,
-            ..whole
-        }
-    }
-
-    /// The verdict on the object, whatever it replaces.
-    fn judge_as_new(&self, request: &Request<'_>) -> Verdict {
-        let Some(shape) = self.of_namespace(request.namespace) else {
-            return Verdict {
-                kind: VerdictKind::Ungoverned,
-                shape: None,
-                findings: Findings::default(),
-                reason: Some(format!(
-                    "no shape governs namespace `{}`",
-                    crate::core::path::cut(request.namespace)
-                )),
-                start: None,
-            };
-        };
-        let found = |kind, findings, reason| Verdict {
-            kind,
-            shape: Some(Arc::clone(shape)),
-            findings,
-            reason,
-            start: None,
-        };
-        if !shape.operations.contains(&request.operation) {
-            let reason =
-                format!("the shape `{}` does not judge {}", shape.name, request.operation.word());
-            return Verdict {
-                shape: None,
-                ..found(VerdictKind::Ungoverned, Findings::default(), Some(reason))
-            };
-        }
-        if request.kind == "CronJob" {
-            let reason =
-                "it has a template for Jobs and none for CronJobs, so every CronJob in its namespaces is refused"
-                    .to_owned();
-            return found(VerdictKind::Deny, Findings::default(), Some(reason));
-        }
-        let mut walk = Walk::new(shape, request.object, request.namespace);
-        walk.pointers = request.pointers;
-        walk.job();
-        let findings = walk.finish();
-        found(kind_by(&findings), findings, None)
-    }
-}
-
-fn kind_by(findings: &Findings) -> VerdictKind {
-    if findings.enforced > 0 { VerdictKind::Deny } else { VerdictKind::Allow }
 }

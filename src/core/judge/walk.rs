@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::core::judge::bindings::Bindings;
+use crate::core::judge::children::Origin;
 use crate::core::judge::explain::Deviation;
 use crate::core::judge::finding::Finding;
 use crate::core::judge::record::WhatFor;
@@ -12,6 +13,7 @@ use crate::core::kubernetes::api::{Api, Field, FieldDefault, Kind};
 use crate::core::path::Step;
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Compiled, CompiledNode, Name, NodeId, Want};
+use crate::core::shape::template::Template;
 use crate::core::tree::{Node, Number, Value};
 
 // The zeros of the kinds: what a null inside a list is stored as, and what an absent field means.
@@ -43,6 +45,7 @@ impl<'j> Identity<'j> {
 pub struct Walk<'s, 'j> {
     pub(super) api: &'static Api,
     pub(super) shape: &'s Shape,
+    pub(super) template: &'s Template,
     pub(super) tree: &'s Compiled,
     /// The whole Job.
     pub(super) job: &'j Node<'j>,
@@ -51,6 +54,8 @@ pub struct Walk<'s, 'j> {
     pub(super) identity: Identity<'j>,
     /// The request's namespace.
     pub(super) namespace: &'j str,
+    /// What a Job may say about the CronJob that it is of.
+    pub(super) origin: Origin,
     /// Where the walk is.
     pub(super) path: Vec<Step<'j>>,
     /// Values of variables found so far.
@@ -69,14 +74,21 @@ pub struct Walk<'s, 'j> {
 impl<'s: 'j, 'j> Walk<'s, 'j> {
     /// A walk that has not begun.
     #[must_use]
-    pub fn new(shape: &'s Shape, job: &'j Node<'j>, namespace: &'j str) -> Self {
+    pub fn new(
+        shape: &'s Shape,
+        template: &'s Template,
+        job: &'j Node<'j>,
+        namespace: &'j str,
+    ) -> Self {
         Walk {
-            api: shape.api,
+            api: template.api,
             shape,
-            tree: &shape.tree,
+            template,
+            tree: &template.tree,
             job,
             identity: Identity::of(job),
             namespace,
+            origin: Origin::Nobody,
             // Deeper than the deepest field of an ordinary Job.
             path: Vec::with_capacity(16),
             bindings: Bindings::default(),
@@ -105,7 +117,7 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
             job: self.job,
             identity: self.identity,
             what_for: WhatFor::Try,
-            ..Walk::new(self.shape, &EMPTY_MAP, self.namespace)
+            ..Walk::new(self.shape, self.template, &EMPTY_MAP, self.namespace)
         };
         try_it(&mut walk);
         (walk.count == 0).then_some(walk.bindings)
@@ -113,8 +125,10 @@ impl<'s: 'j, 'j> Walk<'s, 'j> {
 
     /// The same for a value of another life than the Job's: one that the server would fill in.
     fn tried_value(&self, id: NodeId, node: &Node<'_>) -> Option<Bindings> {
-        let mut walk =
-            Walk { what_for: WhatFor::Try, ..Walk::new(self.shape, node, self.namespace) };
+        let mut walk = Walk {
+            what_for: WhatFor::Try,
+            ..Walk::new(self.shape, self.template, node, self.namespace)
+        };
         walk.value(id, node);
         (walk.count == 0).then_some(walk.bindings)
     }

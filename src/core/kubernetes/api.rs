@@ -80,7 +80,7 @@ pub struct StructType {
 }
 
 /// A field of a struct type.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Field {
     /// The JSON name.
     pub name: &'static str,
@@ -103,7 +103,7 @@ pub struct Field {
 }
 
 /// What the server fills in for an absent field.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum FieldDefault {
     /// Nothing.
     None,
@@ -141,6 +141,12 @@ impl Api {
     #[must_use]
     pub fn job(&self) -> Kind {
         self.by_name.get("Job").map_or(Kind::Unknown, |id| Kind::Struct(*id))
+    }
+
+    /// The kind of a whole CronJob.
+    #[must_use]
+    pub fn cron_job(&self) -> Kind {
+        self.by_name.get("CronJob").map_or(Kind::Unknown, |id| Kind::Struct(*id))
     }
 
     /// A struct type.

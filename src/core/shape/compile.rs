@@ -80,8 +80,8 @@ impl Place {
 
 impl Compiler<'_> {
     /// Compiles the whole template.
-    pub fn template(&mut self, root: &Node<'_>) {
-        let place = Place::entry(NodeId(0), Name::Root, self.api.job(), false);
+    pub fn template(&mut self, root: &Node<'_>, kind: Kind) {
+        let place = Place::entry(NodeId(0), Name::Root, kind, false);
         self.node(root, place);
     }
 

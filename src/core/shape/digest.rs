@@ -9,13 +9,13 @@ use crate::core::tree::{Entry, NOWHERE, Node, Number, Value};
 /// SHA-256, in hexadecimal, of the RFC 8785 JSON of `spec` as written, with `templateFrom`
 /// replaced by `templates`: the same for a file, a ConfigMap and a resource.
 #[must_use]
-pub fn of(root: &Node<'_>, template: &Node<'_>) -> String {
+pub fn of<'t>(root: &Node<'_>, templates: impl Iterator<Item = &'t Node<'static>>) -> String {
     let mut spec = root.get("spec").map_or_else(|| Node::new(Value::Null), Node::borrowed);
     if let Value::Map(entries) = &mut spec.value
         && entries.iter().any(|entry| entry.key == "templateFrom")
     {
         entries.retain(|entry| !matches!(&*entry.key, "templateFrom" | "templates"));
-        let node = Node::new(Value::List(vec![template.borrowed()]));
+        let node = Node::new(Value::List(templates.map(Node::borrowed).collect()));
         entries.push(Entry { key: Cow::Borrowed("templates"), key_at: NOWHERE, node });
     }
     let mut canonical = String::new();

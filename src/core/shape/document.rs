@@ -2,6 +2,7 @@
 
 use crate::core::mistake::{Mistake, list_words, suggestion};
 use crate::core::shape::fields::Fields;
+use crate::core::shape::identities::{self, Identities};
 use crate::core::shape::rule::{Action, Rule};
 use crate::core::shape::selector::Selector;
 use crate::core::shape::variable::{VariableId, Variables};
@@ -14,7 +15,7 @@ pub const API_VERSION: &str = "jobshape.dev/v1alpha1";
 pub const KIND: &str = "JobShape";
 
 /// A shape document, parsed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Document {
     /// `metadata.name`.
     pub name: String,
@@ -22,6 +23,12 @@ pub struct Document {
     pub namespaces: Vec<String>,
     /// `spec.match.operations`.
     pub operations: Vec<Operation>,
+    /// `spec.match.users` and `groups`: whose requests it governs; nobody named is everybody.
+    pub who: Identities,
+    /// `spec.match.exempt`.
+    pub exempt: Identities,
+    /// `spec.match.manualRuns`.
+    pub manual_runs: bool,
     /// The variables, without the samples of `at`.
     pub variables: Variables,
     /// The places of variables: `at`.
@@ -79,7 +86,7 @@ pub struct Placed {
 }
 
 /// An entry of `optional`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Optional {
     /// The place.
     pub place: Placed,
@@ -88,7 +95,7 @@ pub struct Optional {
 }
 
 /// An entry of `unpinned`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Unpinned {
     /// The place.
     pub place: Placed,
@@ -97,7 +104,7 @@ pub struct Unpinned {
 }
 
 /// A rule as written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RuleDocument {
     /// The rule.
     pub rule: Rule,
@@ -124,6 +131,16 @@ pub fn template_files(root: &Node<'_>) -> Vec<(String, u32)> {
 }
 
 impl Document {
+    /// Where the places are written that the shape names, and the rules that name them.
+    pub fn places(&self) -> impl Iterator<Item = u32> {
+        let rules = self.rules.iter().flat_map(|r| {
+            r.select.iter().chain(&r.entries).map(|p| p.at).chain([r.rule.written_at])
+        });
+        let at = self.at.iter().map(|(_, place)| place.at);
+        let optional = self.optional.iter().map(|o| o.place.at);
+        rules.chain(at).chain(optional).chain(self.unpinned.iter().map(|u| u.place.at))
+    }
+
     /// Reads a shape document; mistakes are added to `mistakes`, and what could be read is kept,
     /// so that the template can still be checked.
     pub fn read(root: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Option<Document> {
@@ -192,12 +209,14 @@ fn read_spec(node: &Node<'_>, name: String, mistakes: &mut Vec<Mistake>) -> Opti
         None => (Variables::default(), vec![]),
     };
     let rules = read_rules(&mut spec, action);
-    let (namespaces, operations) =
-        matching.map(|node| read_match(node, spec.mistakes())).unwrap_or_default();
+    let matching = matching.map(|node| read_match(node, spec.mistakes())).unwrap_or_default();
     Some(Document {
         name,
-        namespaces,
-        operations,
+        namespaces: matching.namespaces,
+        operations: matching.operations,
+        who: matching.who,
+        exempt: matching.exempt,
+        manual_runs: matching.manual_runs,
         variables,
         at,
         optional,
@@ -209,16 +228,21 @@ fn read_spec(node: &Node<'_>, name: String, mistakes: &mut Vec<Mistake>) -> Opti
     })
 }
 
-fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec<Operation>) {
+/// `spec.match`.
+#[derive(Default)]
+struct Matching {
+    namespaces: Vec<String>,
+    operations: Vec<Operation>,
+    who: Identities,
+    exempt: Identities,
+    manual_runs: bool,
+}
+
+fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Matching {
     const KEYS: [&str; 6] = ["namespaces", "operations", "users", "groups", "exempt", "manualRuns"];
     let Some(mut fields) = Fields::of(node, "match", &KEYS, mistakes) else {
-        return Default::default();
+        return Matching::default();
     };
-    for later in ["users", "groups", "exempt", "manualRuns"] {
-        if fields.get(later).is_some() {
-            not_yet(&mut fields, later, &format!("`{later}` in match"));
-        }
-    }
     fields.required("namespaces");
     let mut namespaces = vec![];
     for (namespace, at) in fields.texts("namespaces") {
@@ -264,7 +288,32 @@ fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> (Vec<String>, Vec
         }
         operations = vec![Operation::Create, Operation::Update];
     }
-    (namespaces, operations)
+    let who = Identities::read(&mut fields);
+    let exempt = read_exempt(&mut fields, &namespaces);
+    let manual_runs = fields.get("manualRuns").and_then(Node::as_bool).unwrap_or_default();
+    if let Some(node) = fields.get("manualRuns").filter(|node| node.as_bool().is_none()) {
+        fields.mistake(node.at, "`manualRuns` of match is true or false");
+    }
+    Matching { namespaces, operations, who, exempt, manual_runs }
+}
+
+/// Whom the shape is taken away from: `exempt` of match.
+fn read_exempt(of_match: &mut Fields<'_, '_>, namespaces: &[String]) -> Identities {
+    let Some(node) = of_match.get("exempt") else { return Identities::default() };
+    let keys = ["users", "groups"];
+    let Some(mut fields) = Fields::of(node, "exempt of match", &keys, of_match.mistakes()) else {
+        return Identities::default();
+    };
+    let exempt = Identities::read(&mut fields);
+    for (name, why) in identities::too_wide(namespaces, &exempt) {
+        let given = ["users", "groups"].into_iter().flat_map(|key| fields.texts(key));
+        let at = given.into_iter().find(|(text, _)| *text == name).map_or(node.at, |(_, at)| at);
+        fields.mistake(at, why);
+    }
+    if exempt.is_empty() && fields.get("users").is_none() && fields.get("groups").is_none() {
+        fields.mistake(node.at, "`exempt` of match names nobody");
+    }
+    exempt
 }
 
 /// A part of the document that this version does not judge yet is refused, never ignored.
@@ -317,9 +366,6 @@ fn read_templates(spec: &mut Fields<'_, '_>) -> (Vec<(String, u32)>, Vec<Node<'s
             spec.key_at("templates"),
             "a shape has `templates` or `templateFrom`, not both",
         );
-    } else if files.len() + inline.len() > 1 {
-        let key = if inline.is_empty() { "templateFrom" } else { "templates" };
-        not_yet(spec, key, "a shape with several templates");
     } else if spec.get("templateFrom").is_none() && spec.get("templates").is_none() {
         spec.mistake(spec.at(), "spec needs `templateFrom` or `templates`: a guard (a shape without a template) is not supported yet");
     } else if files.is_empty() && inline.is_empty() {

@@ -5,13 +5,14 @@ use std::borrow::Cow;
 use crate::core::kubernetes::api::Kind;
 use crate::core::kubernetes::keys::item_key;
 use crate::core::mistake::{Mistake, suggestion};
-use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Compiled, NodeId, Want};
 use crate::core::shape::constraint::Setting;
+use crate::core::shape::cron_job;
+use crate::core::shape::template::{Of, Template};
 use crate::core::shape::variable::VariableId;
 use crate::core::tree::{Entry, NOWHERE, Node, Number, Value};
 
-impl Shape {
+impl Template {
     /// The template with these values, and the variables' examples for the others. Values are not
     /// checked: a test fills in what must be refused.
     ///
@@ -24,18 +25,25 @@ impl Shape {
     /// The same, with everything but the values borrowed from the template.
     ///
     /// # Errors
-    /// As [`Shape::fill`].
+    /// As [`Template::fill`].
     pub fn filled(&self, values: &[(VariableId, Setting)]) -> Result<Node<'_>, Mistake> {
         for (id, variable) in self.variables.iter() {
-            if variable.example.is_none() && !values.iter().any(|(given, _)| *given == id) {
+            if self.used.contains(&id)
+                && variable.example.is_none()
+                && !values.iter().any(|(given, _)| *given == id)
+            {
                 return Err(Mistake::new(
                     variable.written_at,
                     format!("the variable `{}` has no value: it has no example", variable.name),
                 ));
             }
         }
-        let filler = Filler { shape: self, values };
-        Ok(filler.node(&self.template, Compiled::ROOT))
+        let filler = Filler { template: self, values };
+        let mut filled = filler.node(&self.written, Compiled::ROOT);
+        if self.of == Of::Child {
+            cron_job::complete(&mut filled);
+        }
+        Ok(filled)
     }
 
     /// Values given as `NAME` and text, in the variables' types. A text that is no value of the
@@ -68,7 +76,7 @@ impl Shape {
 }
 
 struct Filler<'a, 'v> {
-    shape: &'a Shape,
+    template: &'a Template,
     values: &'v [(VariableId, Setting)],
 }
 
@@ -77,13 +85,13 @@ impl<'a> Filler<'a, '_> {
         let given =
             self.values.iter().rev().find(|(variable, _)| *variable == id).map(|(_, v)| v.clone());
         given
-            .or_else(|| self.shape.variables.get(id).example.clone())
+            .or_else(|| self.template.variables.get(id).example.clone())
             .unwrap_or_else(|| Setting::Text(String::new()))
     }
 
     fn node(&self, node: &'a Node<'static>, id: NodeId) -> Node<'a> {
-        let api = self.shape.api;
-        let tree = &self.shape.tree;
+        let api = self.template.api;
+        let tree = &self.template.tree;
         let compiled = tree.node(id);
         let value = match (&compiled.want, &node.value) {
             (Want::Pattern(pattern), _) => {

@@ -11,6 +11,8 @@ use crate::core::kubernetes::api::Api;
 use crate::core::mistake::Mistake;
 use crate::core::shape::compile::{Compiler, Place};
 use crate::core::shape::compiled::{Compiled, Name, NodeId, Want};
+use crate::core::shape::cron_job::{self, LONGEST_NAME};
+use crate::core::shape::template::Of;
 use crate::core::tree::{Node, Value};
 
 /// The labels that the server generates in the Pod template, and copies nowhere else by itself.
@@ -55,15 +57,14 @@ impl Default for NodeId {
 /// The template as it is compiled: without what only the server writes, and with the service
 /// account under its one name.
 #[must_use]
-pub fn canonical_template(mut template: Node<'static>) -> Node<'static> {
+pub fn canonical_template(of: Of, template: Node<'static>) -> Node<'static> {
+    let mut template = if of == Of::Child { cron_job::child(&template) } else { template };
     remove(&mut template, |key| Api::get().is_server_owned("Job", key));
     if let Some(metadata) = child_mut(&mut template, "metadata") {
         remove(metadata, |key| Api::get().is_server_owned("Job.metadata", key));
     }
-    let pod = child_mut(&mut template, "spec")
-        .and_then(|n| child_mut(n, "template"))
-        .and_then(|n| child_mut(n, "spec"));
-    if let Some(pod) = pod {
+    let pod = to_pod_template(of).iter().try_fold(&mut template, |at, key| child_mut(at, key));
+    if let Some(pod) = pod.and_then(|pod| child_mut(pod, "spec")) {
         let named =
             pod.get("serviceAccountName").and_then(Node::as_str).is_some_and(|t| !t.is_empty());
         if named {
@@ -78,6 +79,14 @@ pub fn canonical_template(mut template: Node<'static>) -> Node<'static> {
         }
     }
     template
+}
+
+/// The way to the Pod template.
+fn to_pod_template(of: Of) -> &'static [&'static str] {
+    match of {
+        Of::Job | Of::Child => &["spec", "template"],
+        Of::CronJob => &["spec", "jobTemplate", "spec", "template"],
+    }
 }
 
 fn child_mut<'n>(node: &'n mut Node<'static>, key: &str) -> Option<&'n mut Node<'static>> {
@@ -96,25 +105,28 @@ fn remove(node: &mut Node<'static>, unwanted: impl Fn(&str) -> bool) {
 impl Compiler<'_> {
     /// Finds the special places of the compiled template, and gives it the labels that the server
     /// would copy.
-    pub fn generated(&mut self, template: &Node<'_>) -> Generated {
+    pub fn generated(&mut self, of: Of, template: &Node<'_>) -> Generated {
         let spec = template.get("spec");
         let manual =
             spec.and_then(|s| s.get("manualSelector")).and_then(Node::as_bool) == Some(true);
+        // The server generates nothing for a CronJob, and nothing inside of it.
+        let labels = of != Of::CronJob && !manual;
         let pod_labels = spec
             .and_then(|s| s.get("template"))
             .and_then(|t| t.get("metadata"))
             .and_then(|m| m.get("labels"));
         let metadata_node = template.get("metadata");
         let job_labels = metadata_node.and_then(|m| m.get("labels"));
-        if !manual {
+        if labels {
             self.refuse_generated(spec, pod_labels, job_labels);
         }
         let metadata = self.hold(Compiled::ROOT, "metadata");
         let spec_id = self.hold(Compiled::ROOT, "spec");
-        let pod = self.hold(spec_id, "template");
+        let pod = to_pod_template(of).iter().fold(Compiled::ROOT, |at, key| self.hold(at, key));
         let pod_metadata = self.hold(pod, "metadata");
         let pod_spec = self.hold(pod, "spec");
-        let labels_copied = job_labels.is_none_or(|l| l.entries().is_empty());
+        let has_none = job_labels.is_none_or(|l| l.entries().is_empty());
+        let labels_copied = of != Of::CronJob && has_none;
         if labels_copied
             && let Some(pod_labels) = pod_labels
             && let Some(field) = self.api.field(self.tree.node(metadata).kind, "labels")
@@ -123,16 +135,22 @@ impl Compiler<'_> {
             self.tree.node_mut(metadata).children.push(("labels".to_owned(), copy));
         }
         // Looked at whether the template has labels or not: the server generates some.
-        self.hold_labels(metadata);
-        self.hold_labels(pod_metadata);
+        self.hold_map(metadata, "labels");
+        self.hold_map(pod_metadata, "labels");
+        if of == Of::Child {
+            self.hold_map(metadata, "annotations");
+        }
         let has = |key: &str| {
             metadata_node
                 .and_then(|m| m.get(key))
                 .and_then(Node::as_str)
                 .is_some_and(|t| !t.is_empty())
         };
+        if of == Of::CronJob {
+            self.check_name(template, has("name"));
+        }
         Generated {
-            labels: !manual,
+            labels,
             name: has("generateName") && !has("name"),
             namespace: has("namespace"),
             labels_copied,
@@ -141,6 +159,23 @@ impl Compiler<'_> {
             pod_metadata,
             pod_spec,
         }
+    }
+
+    /// The names of a CronJob's Jobs are made from its own.
+    fn check_name(&mut self, template: &Node<'_>, has_name: bool) {
+        let metadata = template.get("metadata");
+        let name = metadata.and_then(|m| m.get("name"));
+        let at = name.or(metadata).map_or(template.at, |node| node.at);
+        let mistake = if !has_name {
+            Mistake::new(at, "a CronJob template has a name: those of its Jobs are made from it")
+                .help("write `metadata.name`; `generateName` makes another CronJob each time")
+        } else if name.and_then(Node::as_str).is_some_and(|name| name.len() > LONGEST_NAME) {
+            Mistake::new(at, format!("the name of a CronJob has at most {LONGEST_NAME} characters"))
+                .help("the controller adds eleven for each of its Jobs")
+        } else {
+            return;
+        };
+        self.mistakes.push(mistake.source(self.source));
     }
 
     /// The child of a struct that the template may lack, made as an empty struct if so.
@@ -162,16 +197,16 @@ impl Compiler<'_> {
         child
     }
 
-    fn hold_labels(&mut self, metadata: NodeId) {
-        if self.tree.child(metadata, "labels").is_none()
-            && let Some(field) = self.api.field(self.tree.node(metadata).kind, "labels")
+    fn hold_map(&mut self, metadata: NodeId, key: &str) {
+        if self.tree.child(metadata, key).is_none()
+            && let Some(field) = self.api.field(self.tree.node(metadata).kind, key)
         {
-            let labels = self.empty(
+            let map = self.empty(
                 &Place::field(metadata, field),
                 Want::Nothing,
                 crate::core::tree::NOWHERE,
             );
-            self.tree.node_mut(metadata).children.push(("labels".to_owned(), labels));
+            self.tree.node_mut(metadata).children.push((key.to_owned(), map));
         }
     }
 

@@ -4,6 +4,7 @@ use crate::core::kubernetes::api::{Kind, NEWEST, VERSIONS};
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Name, NodeId, Want};
 use crate::core::shape::rule::{Action, RuleId};
+use crate::core::shape::template::Template;
 
 /// One open place of a shape.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +64,8 @@ impl Danger {
             "managedBy",
         ];
         let last = path.rsplit('.').next().unwrap_or(path);
-        let in_pod = path.starts_with("spec.template.spec");
+        let in_job = path.strip_prefix("spec.jobTemplate.").unwrap_or(path);
+        let in_pod = in_job.starts_with("spec.template.spec");
         if in_pod
             && (HIGH.iter().any(|word| path.contains(word))
                 || last == "spec"
@@ -79,9 +81,37 @@ impl Danger {
 }
 
 impl Shape {
-    /// Every place that the template does not pin, the most dangerous first.
+    /// Every place that a template does not pin, the most dangerous first.
     #[must_use]
     pub fn open_places(&self) -> Vec<Open> {
+        let mut open: Vec<Open> = self.written().flat_map(Template::open_places).collect();
+        open.sort();
+        open.dedup();
+        open
+    }
+
+    /// Every `${X}` that stands in a text of a template and is nobody's variable: the text that
+    /// it is, the place, and where that is written.
+    #[must_use]
+    pub fn literal_braces(&self) -> Vec<(String, String, usize, u32)> {
+        self.written().flat_map(Template::literal_braces).collect()
+    }
+
+    /// Things that load and that nobody should want.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<(u32, String)> {
+        let mut warnings = vec![];
+        for warning in self.written().flat_map(|template| template.warnings(self)) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+        warnings
+    }
+}
+
+impl Template {
+    fn open_places(&self) -> Vec<Open> {
         let mut open = vec![];
         for (id, node) in self.tree.iter() {
             if self.is_in_alternative(id) {
@@ -129,15 +159,10 @@ impl Shape {
                 });
             }
         }
-        open.sort();
-        open.dedup();
         open
     }
 
-    /// Every `${X}` that stands in a text of the template and is nobody's variable: the text that
-    /// it is, the place, and where that is written.
-    #[must_use]
-    pub fn literal_braces(&self) -> Vec<(String, String, usize, u32)> {
+    fn literal_braces(&self) -> Vec<(String, String, usize, u32)> {
         let mut found = vec![];
         for (id, node) in self.tree.iter() {
             let text = match &node.want {
@@ -178,9 +203,7 @@ impl Shape {
         }
     }
 
-    /// Things that load and that nobody should want.
-    #[must_use]
-    pub fn warnings(&self) -> Vec<(u32, String)> {
+    fn warnings(&self, shape: &Shape) -> Vec<(u32, String)> {
         let mut warnings = vec![];
         for (id, node) in self.tree.iter() {
             if let (Name::Item(key), Want::Nothing, false, None) =
@@ -195,12 +218,12 @@ impl Shape {
                 ));
             }
             let Name::Key(key) = &node.name else { continue };
-            let weak = |rule: RuleId| self.rule(rule).action < Action::Enforce;
+            let weak = |rule: RuleId| shape.rule(rule).action < Action::Enforce;
             if matches!(key.as_str(), "containers" | "initContainers" | "volumes")
                 && matches!(node.kind, Kind::List(_))
                 && weak(node.claims.list)
             {
-                let rule = self.rule(node.claims.list);
+                let rule = shape.rule(node.claims.list);
                 warnings.push((
                     rule.written_at,
                     format!(

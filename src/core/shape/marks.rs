@@ -242,16 +242,9 @@ impl Compiler<'_> {
     /// Places so high up that leaving them open would leave nothing pinned, and keys.
     fn refuse_opening(&mut self, node: NodeId, place: &Placed) -> bool {
         let special = &self.special;
-        let pod = self.tree.node(special.pod_spec).parent;
-        let everything = [
-            Compiled::ROOT,
-            special.metadata,
-            special.spec,
-            pod,
-            special.pod_metadata,
-            special.pod_spec,
-        ];
-        let message = if everything.contains(&node) {
+        let holds_the_pod = self.is_within(special.pod_spec, node);
+        let everything = holds_the_pod || [special.metadata, special.pod_metadata].contains(&node);
+        let message = if everything {
             format!("`{}` holds nearly everything: nothing would be pinned", place.selector.text)
         } else if self.is_key(node) && !matches!(self.tree.node(node).name, Name::Item(_)) {
             format!("`{}` is a key of its list, and keys never vary", place.selector.text)

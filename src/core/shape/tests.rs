@@ -2,6 +2,7 @@
 
 mod digest;
 mod document;
+mod identities;
 mod placeholders;
 mod places;
 mod releases;

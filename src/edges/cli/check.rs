@@ -8,6 +8,7 @@ mod old;
 use objects::{Judging, NotJudged};
 use old::OldJobs;
 
+use crate::core::shape::identities::Named;
 use crate::core::shape::rule::Action;
 use crate::edges::cli::{
     CannotRun, Format, at_default, print, say, sentence, stderr_style, stdout_style, substitution,
@@ -31,6 +32,12 @@ pub struct CheckArgs {
     /// What the Jobs replace, which makes each an UPDATE: a file with Jobs of the same names
     #[arg(long, value_name = "FILE")]
     old: Option<String>,
+    /// Who creates the Jobs: a user name, as for kubectl; nobody named is somebody whom every shape is for
+    #[arg(long = "as", value_name = "USER")]
+    user: Option<String>,
+    /// A group of theirs; may be given several times
+    #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
+    groups: Vec<String>,
     /// The weakest action whose findings make the exit status 1
     #[arg(long, value_name = "ACTION", default_value = "enforce")]
     fail_on: FailOn,
@@ -75,8 +82,12 @@ pub fn run(args: &CheckArgs) -> Result<u8, CannotRun> {
         Some(name) => Some(OldJobs::read(name, args.namespace.as_deref())?),
         None => None,
     };
-    let judging =
-        Judging { shapes: &shapes, namespace: args.namespace.as_deref(), old: old.as_ref() };
+    let judging = Judging {
+        shapes: &shapes,
+        namespace: args.namespace.as_deref(),
+        old: old.as_ref(),
+        requester: args.user.as_deref().map(|user| Named::new(user, &args.groups)),
+    };
     let mut sources = vec![];
     let mut jobs = vec![];
     let mut errors = vec![];

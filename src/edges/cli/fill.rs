@@ -43,10 +43,12 @@ pub fn run(args: &FillArgs) -> Result<u8, CannotRun> {
         };
         values.push((name, value));
     }
-    let settings =
-        shape.settings(values).map_err(|m| CannotRun::because(format_args!("--set: {m}")))?;
+    let settings = shape
+        .first()
+        .settings(values)
+        .map_err(|m| CannotRun::because(format_args!("--set: {m}")))?;
     for (id, setting) in &settings {
-        let variable = shape.variables.get(*id);
+        let variable = shape.first().variables.get(*id);
         if !variable.constraint.accepts(setting) {
             return Err(CannotRun::because(format_args!(
                 "--set {}: the value is not {}",
@@ -55,7 +57,7 @@ pub fn run(args: &FillArgs) -> Result<u8, CannotRun> {
             )));
         }
     }
-    let job = shape.fill(&settings).map_err(CannotRun::because)?;
+    let job = shape.first().fill(&settings).map_err(CannotRun::because)?;
     print(&emit::yaml(&job))?;
     Ok(0)
 }

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use crate::core::shape::Shape;
+use crate::core::shape::template::Of;
 use crate::edges::cli::{
     CannotRun, Format, at_default, print, stderr_style, stdout_style, substitution,
 };
@@ -62,15 +64,21 @@ fn human(one: &LoadedShape, style: Style) -> String {
     }
     let operations: Vec<&str> = shape.operations.iter().map(|o| o.word()).collect();
     text.push_str(&format!(
-        "{}: {} ({}) governs {} of Jobs in {}, {} rule{}\n",
+        "{}: {} ({}) governs {} of {} in {}, {} rule{}\n",
         one.place,
         shape.name,
         shape.short_digest(),
         operations.join(" and "),
+        kinds(shape),
         shape.namespaces.join(", "),
         shape.rules.len(),
         if shape.rules.len() == 1 { "" } else { "s" },
     ));
+    for (what, of) in [("only for", &shape.who), ("exempt", &shape.exempt)] {
+        for name in of.users.iter().chain(&of.groups) {
+            text.push_str(&format!("  note   {what}: {name}\n"));
+        }
+    }
     for (braces, path, source, at) in shape.literal_braces() {
         let place = one.sources.get(source).map(|source| place(source, at)).unwrap_or_default();
         text.push_str(&format!("  note   literal  {path}: `{braces}` is plain text ({place})\n"));
@@ -89,6 +97,16 @@ fn human(one: &LoadedShape, style: Style) -> String {
         ));
     }
     text
+}
+
+/// What its templates are of.
+fn kinds(shape: &Shape) -> &'static str {
+    let has = |of: Of| shape.templates.iter().any(|template| template.of == of);
+    match (has(Of::Job), has(Of::CronJob)) {
+        (true, true) => "Jobs, CronJobs and their Jobs",
+        (false, true) => "CronJobs and their Jobs",
+        _ => "Jobs",
+    }
 }
 
 fn json(one: &LoadedShape) -> serde_json::Value {

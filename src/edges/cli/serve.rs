@@ -7,7 +7,6 @@ use tracing_subscriber::EnvFilter;
 
 use crate::core::judge::Shapes;
 use crate::core::shape::Shape;
-use crate::core::shape::rule::Action;
 use crate::edges::cli::{CannotRun, is_watched, stderr_style};
 use crate::edges::parallel;
 use crate::edges::serve::decision_log::args::whole;
@@ -118,10 +117,14 @@ fn info(shape: &Shape) -> ShapeInfo {
 fn entries(shapes: &Shapes) -> Vec<DevEntry> {
     let mut enforce = DevEntry { path: router::ENFORCE, namespaces: vec![], operations: vec![] };
     let mut audit = DevEntry { path: router::AUDIT, namespaces: vec![], operations: vec![] };
-    for shape in shapes.all() {
-        let enforces = shape.rules.iter().any(|r| r.action == Action::Enforce);
+    let spaces =
+        shapes.all().iter().flat_map(|shape| shape.namespaces.iter().map(move |n| (n, shape)));
+    for (namespace, shape) in spaces {
+        let enforces = shapes.of_namespace(namespace).iter().any(|shape| shape.enforces());
         let entry = if enforces { &mut enforce } else { &mut audit };
-        entry.namespaces.extend(shape.namespaces.iter().cloned());
+        if !entry.namespaces.contains(namespace) {
+            entry.namespaces.push(namespace.clone());
+        }
         for operation in &shape.operations {
             let word = operation.word().to_owned();
             if !entry.operations.contains(&word) {

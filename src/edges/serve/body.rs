@@ -1,11 +1,12 @@
 //! Receiving a body: never more than a limit, never longer than a deadline, and never, over all
-//! connections together, more than one budget. hyper itself bounds none of the three.
+//! connections together, more than one budget. hyper itself bounds none of the three. A body that
+//! stands still gives way to one that comes.
 
 use axum::body::Body;
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
-use super::budget::{Budget, Share};
+use super::budget::{Budget, Refused, Share};
 use super::uid;
 
 /// An oversize body is read on, up to so many times the limit, and thrown away: a client that is
@@ -41,6 +42,8 @@ pub enum Trouble {
     Late,
     /// The budget is used up by others.
     Crowded,
+    /// It stood still while others came.
+    Stalled,
     /// The connection or its framing broke.
     Broken,
 }
@@ -57,9 +60,16 @@ pub async fn receive(
     let mut bytes = Vec::with_capacity(announced.min(FIRST).min(limit));
     let mut share = budget.share();
     loop {
-        let frame = match timeout_at(deadline, body.frame()).await {
+        let frame = tokio::select! {
+            biased;
+            frame = timeout_at(deadline, body.frame()) => frame,
+            // Who sends nothing need not be read on to hear the answer.
+            () = share.put_out() => return Err(failure(Trouble::Stalled, bytes)),
+        };
+        let frame = match frame {
             Err(_) => return Err(failure(Trouble::Late, bytes)),
             Ok(Some(Err(_))) => return Err(failure(Trouble::Broken, bytes)),
+            Ok(None) if share.whole().is_err() => return Err(failure(Trouble::Stalled, bytes)),
             Ok(None) => return Ok(Received { bytes, _share: share }),
             Ok(Some(Ok(frame))) => frame,
         };
@@ -73,9 +83,13 @@ pub async fn receive(
             discard(body, limit.saturating_mul(PATIENCE), deadline).await;
             return Err(failure);
         }
-        if !share.charge(bytes.len(), data.len()) {
+        if let Err(refused) = share.charge(bytes.len(), data.len()) {
             drop(share);
-            let failure = failure(Trouble::Crowded, bytes);
+            let trouble = match refused {
+                Refused::Crowded => Trouble::Crowded,
+                Refused::PutOut => Trouble::Stalled,
+            };
+            let failure = failure(trouble, bytes);
             discard(body, limit, deadline).await;
             return Err(failure);
         }
@@ -109,7 +123,7 @@ mod tests {
 
     fn budget(bytes: usize) -> (Budget, IntGauge) {
         let held = IntGauge::new("a", "b").unwrap();
-        (Budget::new(bytes, bytes, held.clone()), held)
+        (Budget::new(bytes, bytes, Duration::from_secs(1), held.clone()), held)
     }
 
     async fn take(text: &'static str, limit: usize, budget: &Budget) -> Result<Received, Failure> {

@@ -96,8 +96,9 @@ impl DecisionLog {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::formats::review::undecided;
+    use crate::formats::review::{Spoken, undecided};
     use std::sync::Mutex;
+    use tracing::subscriber::DefaultGuard;
     use tracing_subscriber::fmt::MakeWriter;
 
     /// Where log lines of a test go.
@@ -129,10 +130,16 @@ pub(super) mod tests {
 
     /// What `work` logs through tracing, as lines of JSON.
     pub fn log_of(work: impl FnOnce()) -> String {
+        let (lines, _kept) = log_kept();
+        work();
+        lines.text()
+    }
+
+    /// The same of all that this thread does from now on, until the second one is dropped.
+    pub fn log_kept() -> (Lines, DefaultGuard) {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt().json().with_writer(lines.clone()).finish();
-        tracing::subscriber::with_default(subscriber, work);
-        lines.text()
+        (lines, tracing::subscriber::set_default(subscriber))
     }
 
     /// A refusal with names that somebody has to cut and escape.
@@ -142,7 +149,14 @@ pub(super) mod tests {
         record.name = format!("{}\u{202e}\n", "x".repeat(70));
         record.user = format!("system:serviceaccount:{}", "n".repeat(80));
         record.findings = 1;
-        record.rules = vec![("image".to_owned(), "Enforce", "spec.a[\u{1b}]".to_owned())];
+        record.rules = vec![Spoken {
+            shape: "worker".to_owned(),
+            rule: "image".to_owned(),
+            action: "Enforce",
+            path: "spec.a[\u{1b}]".to_owned(),
+        }];
+        record.shape = Some("worker".to_owned());
+        record.digest = Some("3f9a1c2e".to_owned());
         record
     }
 }

@@ -32,9 +32,9 @@ impl JournalArgs {
     /// What they ask for. With `--dev` standard output is the configuration's.
     ///
     /// # Errors
-    /// A key that cannot be used, or no standard output.
+    /// A key that cannot be used, no standard output, or a directory that others may enter.
     pub fn options(self, dev: bool) -> Result<JournalOptions, JournalError> {
-        Ok(JournalOptions { log: self.log.options(dev)?, recording: self.recording.options() })
+        Ok(JournalOptions { log: self.log.options(dev)?, recording: self.recording.options()? })
     }
 }
 
@@ -68,6 +68,17 @@ pub enum JournalError {
         file: PathBuf,
         /// How long it is.
         bytes: usize,
+    },
+    /// Whole reviews would lie where others may read them.
+    #[error(
+        "--record {0}: its mode {mode:o} lets in others than its owner, and whole reviews are sensitive: run `chmod 700 {0}`, or name a directory in it that is not there yet, which is made with mode 700",
+        directory.display()
+    )]
+    NotPrivate {
+        /// The directory.
+        directory: PathBuf,
+        /// Its mode.
+        mode: u32,
     },
     /// No randomness for a key.
     #[error("--hash-users: the system gives no random key")]

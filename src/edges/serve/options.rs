@@ -221,6 +221,8 @@ pub struct Limits {
     pub bodies_bytes: usize,
     /// The part of it that is for the first 64 KiB of each body only.
     pub first_bytes: usize,
+    /// After so long without a byte a body makes room for others, if they need it.
+    pub stall: Duration,
 }
 
 impl Default for Limits {
@@ -242,6 +244,7 @@ impl Default for Limits {
             body_bytes: 8 << 20,
             bodies_bytes: 64 << 20,
             first_bytes: 16 << 20,
+            stall: Duration::from_secs(1),
         }
     }
 }

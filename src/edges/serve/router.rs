@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -47,7 +47,7 @@ pub struct Reviews {
 /// The service of the webhook port.
 pub fn router(judge: Judge, limits: Limits, journal: Arc<Journal>) -> Router {
     let held = judge.metrics.traffic.body_bytes.clone();
-    let budget = Budget::new(limits.bodies_bytes, limits.first_bytes, held);
+    let budget = Budget::new(limits.bodies_bytes, limits.first_bytes, limits.stall, held);
     let reviews = Arc::new(Reviews { judge, limits, budget, journal });
     Router::new()
         .route(ENFORCE, post(enforce))
@@ -110,7 +110,12 @@ impl Reviews {
             Ok(answer) => answer,
             Err(reason) => {
                 self.judge.metrics.traffic.shed(reason);
-                return come_again();
+                let mut response = come_again();
+                // The rest of its body would be taken for the next request.
+                if reason == Shed::Stalled {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                return response;
             }
         };
         self.journal.answered(entrance, &answer.record);
@@ -129,6 +134,7 @@ impl Reviews {
                 (408, "the request's body did not arrive in time".to_owned())
             }
             Trouble::Crowded => return Err(Shed::Bodies),
+            Trouble::Stalled => return Err(Shed::Stalled),
             Trouble::Broken => (400, "the request's body broke off".to_owned()),
         };
         Ok(undecided(entrance, uid::scan(&failure.head), code, &message))

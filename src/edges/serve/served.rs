@@ -17,7 +17,7 @@ use crate::core::judge::Shapes;
 
 pub mod differences;
 
-use differences::{differences, widened};
+use differences::{differences, opened, weakened, widened};
 
 /// The shapes, replaceable while requests are decided.
 #[derive(Debug, Default)]
@@ -116,7 +116,15 @@ impl InForce {
             for wider in &wider {
                 tracing::warn!("more is admitted than before in {wider}");
             }
-            if !wider.is_empty() {
+            let weaker = weakened(&before, &loaded.shapes);
+            for weaker in &weaker {
+                tracing::warn!(shape = weaker.shape, "more is admitted than before in {weaker}");
+            }
+            let opened = opened(&before, &loaded.shapes);
+            for (shape, how) in &opened {
+                tracing::warn!(shape, "more is admitted than before: {how}");
+            }
+            if !wider.is_empty() || !weaker.is_empty() || !opened.is_empty() {
                 self.metrics.reloads.widened.inc();
             }
         }
@@ -129,7 +137,6 @@ impl InForce {
         metrics.reviews.set_shapes(&loaded.info);
         self.served.put(loaded.shapes);
         self.readiness.set_self_test(loaded.self_test);
-        self.readiness.set_shapes(Ok(()));
         metrics.reloads.succeeded(Source::Shapes);
         metrics.reloads.generation.inc();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -141,7 +148,7 @@ impl InForce {
         let message = if self.good {
             "the shapes are not reloaded: the last good ones stay in force"
         } else {
-            self.readiness.set_shapes(Err(mistakes.reason()));
+            self.readiness.set_no_shapes(mistakes.reason());
             "there are no valid shapes"
         };
         for report in &mistakes.0 {
@@ -194,6 +201,33 @@ mod tests {
         assert!(warning.contains("more is admitted than before in"), "{warning}");
         assert!(warning.contains(": nothing -> "), "{warning}");
         assert_eq!(in_force.metrics.reloads.widened.get(), 1);
+    }
+
+    #[test]
+    fn a_rule_that_becomes_weaker_is_wider_and_one_that_becomes_stronger_is_not() {
+        let with = |deadline: &str, rest: &str| {
+            let rules = format!(
+                "rules:
+  - {{name: deadline, select: [$.spec.activeDeadlineSeconds], action: {deadline}}}
+  - {{name: everything, action: {rest}}}
+"
+            );
+            served(Shapes::new(vec![testing::shape(&testing::job(), &rules)]).unwrap())
+        };
+        let mut in_force = in_force(with("Enforce", "Warn"), None);
+        let mut warnings = |loaded| {
+            let log = log_of(|| in_force.renew(Ok(loaded)));
+            let warnings = log.lines().filter(|line| line.contains("WARN")).map(str::to_owned);
+            (warnings.collect::<Vec<_>>(), in_force.metrics.reloads.widened.get())
+        };
+        let (said, count) = warnings(with("Audit", "Enforce"));
+        assert_eq!((said.len(), count), (1, 1), "{said:?}");
+        assert!(said[0].contains(": deadline: Enforce -> Audit\""), "{said:?}");
+        let (said, count) = warnings(with("Warn", "Enforce"));
+        assert_eq!((said.len(), count), (0, 1), "{said:?}");
+        // Once, however many they are.
+        let (said, count) = warnings(with("Audit", "Warn"));
+        assert_eq!((said.len(), count), (2, 2), "{said:?}");
     }
 
     #[test]

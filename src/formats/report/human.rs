@@ -5,6 +5,7 @@ use crate::core::judge::VerdictKind;
 use crate::core::path::cut;
 use crate::core::shape::Shape;
 use crate::core::shape::rule::{Action, RuleId};
+use crate::core::shape::template::Template;
 use crate::formats::report::judged::{JudgedJob, Summary};
 use crate::formats::report::refusal::{advice, notes, place_and_message, sentence};
 use crate::formats::report::snippet::{Below, Mark, Severity, Style, report};
@@ -14,20 +15,23 @@ use crate::formats::text::Source;
 #[must_use]
 pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
     let mut text = String::new();
-    let mut refused_by: Vec<&Shape> = vec![];
+    let mut refused_by: Vec<(&Shape, &Template)> = vec![];
     for job in jobs {
         findings(job, sources, style, &mut text);
         text.push_str(&line(job));
         text.push('\n');
         if let Some(shape) = &job.verdict.shape
             && job.verdict.findings.enforced > 0
-            && !refused_by.iter().any(|known| known.name == shape.name)
+            && let Some(template) = job.verdict.template.map(|index| &shape.templates[index])
+            && !refused_by
+                .iter()
+                .any(|(known, of)| known.name == shape.name && of.called() == template.called())
         {
-            refused_by.push(shape);
+            refused_by.push((shape, template));
         }
     }
-    for shape in refused_by {
-        text.push_str(&format!("{}: {}\n", shape.name, advice(shape)));
+    for (shape, template) in refused_by {
+        text.push_str(&format!("{}: {}\n", shape.name, advice(shape, template)));
     }
     text.push_str(&counts(&Summary::of(jobs)));
     text.push('\n');
@@ -36,8 +40,7 @@ pub fn output(jobs: &[JudgedJob], sources: &[Source], style: Style) -> String {
 
 fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String) {
     let Some(source) = sources.get(job.text) else { return };
-    let Some(shape) = &job.verdict.shape else { return };
-    let mut heard: Vec<RuleId> = vec![];
+    let mut heard: Vec<(Option<usize>, RuleId)> = vec![];
     for (finding, offset) in job.verdict.findings.findings.iter().zip(&job.offsets) {
         let severity = match finding.action {
             Action::Enforce => Severity::Error,
@@ -49,12 +52,13 @@ fn findings(job: &JudgedJob, sources: &[Source], style: Style, text: &mut String
         let part = |at: u32| finding.part.and_then(|part| inside(source, at, part)).unwrap_or(at);
         let marks: Vec<Mark<'_>> =
             offset.iter().map(|at| Mark { source, at: part(*at), label }).collect();
+        let Some(shape) = job.verdict.shape_of(finding) else { continue };
         let title = place_and_message(shape, finding);
         // Once a rule and Job: the same sentence below each of many findings would hide them.
         let rule = shape.rule(finding.rule);
         let note = rule.message.as_deref().map(sentence);
-        let note = note.filter(|_| !heard.contains(&finding.rule));
-        heard.push(finding.rule);
+        let note = note.filter(|_| !heard.contains(&(finding.other, finding.rule)));
+        heard.push((finding.other, finding.rule));
         let below = Below { help: finding.help.as_deref(), note: note.as_deref() };
         text.push_str(&report(severity, Some(&rule.name), &title, &marks, below, style));
         text.push('\n');
@@ -112,6 +116,7 @@ fn line(job: &JudgedJob) -> String {
         VerdictKind::Allow => format!("admitted by {by}{findings}"),
         VerdictKind::Deny => format!("refused by {by}{findings}{reason}"),
         VerdictKind::Error => format!("could not be judged{reason}"),
+        VerdictKind::Ungoverned if job.verdict.exempt => format!("exempt{reason}"),
         VerdictKind::Ungoverned => format!("ungoverned{reason}"),
     };
     format!("{}: {what}: {verdict}", job.source)
@@ -122,6 +127,9 @@ fn counts(summary: &Summary) -> String {
         vec![format!("{} admitted", summary.allow), format!("{} refused", summary.deny)];
     if summary.error > 0 {
         parts.push(format!("{} could not be judged", summary.error));
+    }
+    if summary.exempt > 0 {
+        parts.push(format!("{} exempt", summary.exempt));
     }
     if summary.ungoverned > 0 {
         parts.push(format!("{} ungoverned", summary.ungoverned));

@@ -31,6 +31,10 @@ struct OneResult<'a> {
     shape: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    exempt: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    alternatives: Vec<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     findings: Vec<OneFinding<'a>>,
@@ -91,29 +95,26 @@ pub fn output(jobs: &[JudgedJob]) -> serde_json::Result<String> {
 
 fn one(job: &JudgedJob) -> OneResult<'_> {
     let shape = job.verdict.shape.as_deref();
-    let findings = shape.map(|shape| {
-        job.verdict
-            .findings
-            .findings
-            .iter()
-            .zip(&job.positions)
-            .map(|(finding, position)| OneFinding {
-                rule: &shape.rule(finding.rule).name,
-                action: finding.action.word(),
-                raised_by: finding.raised_by.map(|rule| shape.rule(rule).name.as_str()),
-                path: &finding.path,
-                pointer: &finding.pointer,
-                line: position.map(|p| p.line),
-                column: position.map(|p| p.column),
-                expected: finding.expected.as_deref(),
-                message: &finding.message,
-                help: finding.help.as_deref(),
-                rule_message: shape.rule(finding.rule).message.as_deref(),
-                shape: &shape.name,
-                digest: &shape.digest,
-            })
-            .collect()
+    let findings = job.verdict.findings.findings.iter().zip(&job.positions);
+    let findings = findings.filter_map(|(finding, position)| {
+        let shape = job.verdict.shape_of(finding)?;
+        Some(OneFinding {
+            rule: &shape.rule(finding.rule).name,
+            action: finding.action.word(),
+            raised_by: finding.raised_by.map(|rule| shape.rule(rule).name.as_str()),
+            path: &finding.path,
+            pointer: &finding.pointer,
+            line: position.map(|p| p.line),
+            column: position.map(|p| p.column),
+            expected: finding.expected.as_deref(),
+            message: &finding.message,
+            help: finding.help.as_deref(),
+            rule_message: shape.rule(finding.rule).message.as_deref(),
+            shape: &shape.name,
+            digest: &shape.digest,
+        })
     });
+    let findings = findings.collect();
     OneResult {
         source: &job.source,
         kind: &job.kind,
@@ -122,8 +123,10 @@ fn one(job: &JudgedJob) -> OneResult<'_> {
         verdict: job.verdict.kind.word(),
         shape: shape.map(|s| s.name.as_str()),
         digest: shape.map(|s| s.digest.as_str()),
+        exempt: job.verdict.exempt,
+        alternatives: job.verdict.alternatives.iter().map(|s| s.name.as_str()).collect(),
         reason: job.verdict.reason.clone(),
-        findings: findings.unwrap_or_default(),
+        findings,
         findings_total: job.verdict.findings.count,
         findings_old: job.verdict.findings.old,
         judged_as_new: job.verdict.start.map(Start::describe),

@@ -50,6 +50,7 @@ impl Summary {
                 VerdictKind::Allow => summary.allow += 1,
                 VerdictKind::Deny => summary.deny += 1,
                 VerdictKind::Error => summary.error += 1,
+                VerdictKind::Ungoverned if job.verdict.exempt => summary.exempt += 1,
                 VerdictKind::Ungoverned => summary.ungoverned += 1,
             }
         }
@@ -61,8 +62,8 @@ impl Summary {
     pub fn status(&self, jobs: &[JudgedJob], fail_on: Action, allow_ungoverned: bool) -> u8 {
         let judged = self.allow + self.deny;
         if self.error > 0
-            || (self.ungoverned > 0 && !allow_ungoverned)
-            || judged + self.ungoverned == 0
+            || (self.ungoverned + self.exempt > 0 && !allow_ungoverned)
+            || judged + self.ungoverned + self.exempt == 0
         {
             return 2;
         }

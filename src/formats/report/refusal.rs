@@ -6,6 +6,7 @@
 use crate::core::judge::{Finding, Verdict};
 use crate::core::shape::Shape;
 use crate::core::shape::rule::{Action, RuleId};
+use crate::core::shape::template::{Of, Template};
 
 /// Most findings in one text.
 const MAX_LINES: usize = 20;
@@ -20,13 +21,14 @@ const MAX_WARNING: usize = 256;
 
 /// `RULE PATH: text`: one finding, on one line.
 #[must_use]
-pub fn finding_line(shape: &Shape, finding: &Finding) -> String {
+pub fn finding_line(verdict: &Verdict, finding: &Finding) -> String {
     let mut line = String::new();
-    push_finding_line(shape, finding, &mut line);
+    push_finding_line(verdict, finding, &mut line);
     line
 }
 
-fn push_finding_line(shape: &Shape, finding: &Finding, line: &mut String) {
+fn push_finding_line(verdict: &Verdict, finding: &Finding, line: &mut String) {
+    let Some(shape) = verdict.shape_of(finding) else { return };
     line.push_str(&shape.rule(finding.rule).name);
     line.push(' ');
     push_place_and_message(shape, finding, line);
@@ -34,8 +36,9 @@ fn push_finding_line(shape: &Shape, finding: &Finding, line: &mut String) {
 
 /// What to do about any finding, for somebody who never heard of shapes.
 #[must_use]
-pub fn advice(shape: &Shape) -> String {
-    let names: Vec<String> = shape.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
+pub fn advice(shape: &Shape, template: &Template) -> String {
+    let names: Vec<String> =
+        template.variables.iter().map(|(_, v)| format!("`{}`", v.name)).collect();
     let names = match names.split_last() {
         None => String::new(),
         Some((last, most)) if names.concat().len() <= MAX_NAMES => match most {
@@ -44,9 +47,22 @@ pub fn advice(shape: &Shape) -> String {
         },
         Some(_) => ", except for its variables".to_owned(),
     };
+    let alike = shape.templates.iter().filter(|other| other.of == template.of).count();
+    let another = if alike > 1 { " or another template of the shape" } else { "" };
+    let called = template.called();
+    let what = match template.of {
+        Of::Job => format!("Every Job in this namespace must equal {called}{another}{names}."),
+        Of::CronJob => {
+            format!("Every CronJob in this namespace must equal {called}{another}{names}.")
+        }
+        Of::Child => {
+            format!(
+                "A Job in this namespace must be one that the CronJob of {called} makes{another}{names}."
+            )
+        }
+    };
     format!(
-        "Every Job in this namespace must equal {}{names}. Take out what it has not and add what is missing, or have the template changed.",
-        shape.template_name()
+        "{what} Take out what it has not and add what is missing, or have the template changed."
     )
 }
 
@@ -90,16 +106,16 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
         "{speaker} refused this {kind}: {count} finding{}",
         if count == 1 { "" } else { "s" }
     );
-    let shown = enforced.iter().take(MAX_LINES).map(|f| f.rule);
-    let last = notes(verdict).into_iter().chain([advice(shape)]);
+    let template = verdict.template.map(|index| &shape.templates[index]);
+    let last = notes(verdict).into_iter().chain(template.map(|template| advice(shape, template)));
     let last: String = last.map(|line| format!("\n{line}")).collect();
     let mut text = String::with_capacity(MAX_TEXT);
     text.push_str(&head);
     push_lines(&mut text, &enforced, count, last.len(), |finding, text| {
         text.push_str("- ");
-        push_finding_line(shape, finding, text);
+        push_finding_line(verdict, finding, text);
     });
-    for line in explanations(shape, shown) {
+    for line in explanations(verdict, enforced.iter().take(MAX_LINES).copied()) {
         if text.len() + line.len() + last.len() >= MAX_TEXT {
             break;
         }
@@ -109,14 +125,16 @@ pub fn refusal(verdict: &Verdict, kind: &str) -> String {
     text + &last
 }
 
-/// What the shape says about rules, a line each, and once: below twenty findings of one rule the
+/// What the shapes say about rules, a line each, and once: below twenty findings of one rule the
 /// same sentence twenty times would hide them.
-fn explanations(shape: &Shape, rules: impl Iterator<Item = RuleId>) -> Vec<String> {
-    let mut said: Vec<RuleId> = vec![];
+fn explanations<'f>(verdict: &Verdict, findings: impl Iterator<Item = &'f Finding>) -> Vec<String> {
+    let mut said: Vec<(Option<usize>, RuleId)> = vec![];
     let mut lines = vec![];
-    for id in rules {
-        let rule = shape.rule(id);
-        if let Some(message) = rule.message.as_deref().filter(|_| !said.contains(&id)) {
+    for finding in findings {
+        let id = (finding.other, finding.rule);
+        if let Some(rule) = verdict.rule_of(finding)
+            && let Some(message) = rule.message.as_deref().filter(|_| !said.contains(&id))
+        {
             lines.push(format!("{}: {}", rule.name, sentence(message)));
         }
         said.push(id);
@@ -147,19 +165,23 @@ pub fn notes(verdict: &Verdict) -> Vec<String> {
             Some(format!("{old} findings are as they were before the update, and do not count."))
         }
     };
-    started.into_iter().chain(old).collect()
+    let names: Vec<&str> = verdict.alternatives.iter().map(|shape| shape.name.as_str()).collect();
+    let others = (!names.is_empty()).then(|| {
+        let names = names.join(", ");
+        format!("Of the templates here this is the closest; it fits those of {names} no better.")
+    });
+    started.into_iter().chain(old).chain(others).collect()
 }
 
 /// The findings of one action, one a line.
 #[must_use]
 pub fn findings_of(verdict: &Verdict, action: Action) -> Option<String> {
-    let shape = verdict.shape.as_ref()?;
     let of_action: Vec<&Finding> =
         verdict.findings.findings.iter().filter(|f| f.action == action).collect();
     let (first, others) = of_action.split_first()?;
-    let mut text = finding_line(shape, first);
+    let mut text = finding_line(verdict, first);
     push_lines(&mut text, others, others.len(), 0, |finding, text| {
-        push_finding_line(shape, finding, text);
+        push_finding_line(verdict, finding, text);
     });
     Some(text)
 }
@@ -167,10 +189,10 @@ pub fn findings_of(verdict: &Verdict, action: Action) -> Option<String> {
 /// The warnings of the findings that warn: single lines, each once.
 #[must_use]
 pub fn warnings(verdict: &Verdict) -> Vec<String> {
-    let Some(shape) = &verdict.shape else { return vec![] };
     let mut warnings: Vec<String> = vec![];
     let mut total = 0;
     for finding in verdict.findings.findings.iter().filter(|f| f.action == Action::Warn) {
+        let Some(shape) = verdict.shape_of(finding) else { continue };
         // Each stands alone, so each has what the shape says about its rule.
         let message = &shape.rule(finding.rule).message;
         let said = message.as_deref().map(|m| format!(" ({})", m.trim_end_matches('.')));
@@ -178,7 +200,7 @@ pub fn warnings(verdict: &Verdict) -> Vec<String> {
             "jobshape: {} ({}): {}{}",
             shape.name,
             shape.short_digest(),
-            finding_line(shape, finding),
+            finding_line(verdict, finding),
             said.unwrap_or_default()
         );
         let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_WARNING).collect();

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::core::shape::identities::{Groups, Requester};
+
 /// An AdmissionReview as sent.
 #[derive(Debug)]
 pub struct Envelope<'a> {
@@ -80,6 +82,20 @@ pub struct UserInfo<'a> {
 /// A text that is borrowed wherever it can be: serde alone would copy one that stands in a list.
 #[derive(Debug, Deserialize)]
 pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+
+impl Groups for Vec<Text<'_>> {
+    fn hold(&self, group: &str) -> bool {
+        self.iter().any(|of| of.0 == group)
+    }
+}
+
+impl UserInfo<'_> {
+    /// As it is judged.
+    #[must_use]
+    pub fn requester(&self) -> Requester<'_> {
+        Requester { user: &self.username, groups: &self.groups }
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -43,7 +43,7 @@ impl Outcome {
         let findings = &verdict.findings.findings;
         Outcome {
             verdict: verdict.kind,
-            rules: verdict.shape.as_ref().map(|s| rules_of(s, findings)).unwrap_or_default(),
+            rules: rules_of(verdict),
             findings: findings.iter().map(|f| (f.path.clone(), f.message.to_string())).collect(),
             reason: verdict.reason.clone(),
         }

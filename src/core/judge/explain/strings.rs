@@ -4,8 +4,8 @@
 use crate::core::judge::explain::wanted::{quoted, with_names};
 use crate::core::judge::explain::{Said, write_it};
 use crate::core::path::is_invisible;
-use crate::core::shape::Shape;
 use crate::core::shape::compiled::NodeId;
+use crate::core::shape::template::Template;
 use crate::core::shape::text::{Mismatch, Piece, TextPattern, common_prefix};
 
 /// Longest text in which a difference is seen at once, in bytes.
@@ -18,7 +18,7 @@ const LINE: usize = 80;
 const DIGEST: &str = "@sha256:";
 
 /// A string without variables.
-pub(super) fn text(shape: &Shape, id: NodeId, want: &str, found: &str) -> Said {
+pub(super) fn text(template: &Template, id: NodeId, want: &str, found: &str) -> Said {
     if let Some(said) = ends_in_newline(found.strip_suffix('\n') == Some(want)) {
         return said;
     }
@@ -38,7 +38,7 @@ pub(super) fn text(shape: &Shape, id: NodeId, want: &str, found: &str) -> Said {
     let part = Some(position(found, at));
     let Some(whole) = quoted(want) else {
         let parts = format!("differs from the template{}: {}", place(found, at), text_at(want, at));
-        return Said { part, ..Said::new(parts).help(write_it(shape, id)) };
+        return Said { part, ..Said::new(parts).help(write_it(template, id)) };
     };
     let digests = (want.split_once(DIGEST), found.split_once(DIGEST));
     let (how, part) = match digests {
@@ -53,12 +53,12 @@ pub(super) fn text(shape: &Shape, id: NodeId, want: &str, found: &str) -> Said {
         _ => ("", part),
     };
     let said = format!("{how}the template has {whole} here");
-    Said { part, ..Said::new(said).help(write_it(shape, id)) }
+    Said { part, ..Said::new(said).help(write_it(template, id)) }
 }
 
 /// A string with variables, which stops following the template's text somewhere.
 pub(super) fn pattern(
-    shape: &Shape,
+    template: &Template,
     pattern: &TextPattern,
     found: &str,
     mismatch: Mismatch,
@@ -67,13 +67,13 @@ pub(super) fn pattern(
     if let Some(said) = ends_in_newline(at_end && found[mismatch.at..] == *"\n") {
         return said;
     }
-    if let Some(whole) = quoted(&with_names(shape, pattern)) {
+    if let Some(whole) = quoted(&with_names(template, pattern)) {
         return Said::new(format!("the template has {whole} here"))
             .help("write the template's text, with a value for each `<…>`");
     }
     let there = match pattern.pieces.get(mismatch.piece) {
         Some(Piece::Variable(id, _)) => {
-            format!("the variable `{}` is expected there", shape.variables.get(*id).name)
+            format!("the variable `{}` is expected there", template.variables.get(*id).name)
         }
         Some(Piece::Literal(_)) => {
             // Where the literal stands in the template's text.
@@ -81,17 +81,17 @@ pub(super) fn pattern(
                 .iter()
                 .map(|piece| match piece {
                     Piece::Literal(text) => text.clone(),
-                    Piece::Variable(id, _) => format!("<{}>", shape.variables.get(*id).name),
+                    Piece::Variable(id, _) => format!("<{}>", template.variables.get(*id).name),
                 })
                 .collect();
-            text_at(&with_names(shape, pattern), before.len() + mismatch.into)
+            text_at(&with_names(template, pattern), before.len() + mismatch.into)
         }
         None => "the template's text ends there".to_owned(),
     };
     let said = format!("differs from the template{}: {there}", place(found, mismatch.at));
     Said {
         part: Some(position(found, mismatch.at)),
-        ..Said::new(said).help(format!("copy the text from {}", shape.template_name()))
+        ..Said::new(said).help(format!("copy the text from {}", template.called()))
     }
 }
 

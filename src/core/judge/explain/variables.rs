@@ -3,9 +3,9 @@
 use crate::core::judge::explain::Said;
 use crate::core::judge::explain::wanted::{quoted, with_names};
 use crate::core::path::is_invisible;
-use crate::core::shape::Shape;
 use crate::core::shape::compiled::{CompiledNode, Want};
 use crate::core::shape::constraint::Constraint;
+use crate::core::shape::template::Template;
 use crate::core::shape::variable::{Variable, VariableId};
 
 /// Longest description of what a variable may be, in characters.
@@ -13,13 +13,13 @@ const DESCRIBED: usize = 200;
 
 /// A value that the variable's constraint refuses.
 pub(super) fn constraint(
-    shape: &Shape,
+    template: &Template,
     node: &CompiledNode,
     id: VariableId,
     value: Option<&str>,
 ) -> Said {
-    let variable = shape.variables.get(id);
-    let mut text = must_be(shape, node, variable);
+    let variable = template.variables.get(id);
+    let mut text = must_be(template, node, variable);
     if let Some(note) = value.and_then(note_on) {
         text.push_str(&format!("; it {note}"));
     }
@@ -27,28 +27,33 @@ pub(super) fn constraint(
 }
 
 /// A value of another type than the variable's.
-pub(super) fn not_of_type(shape: &Shape, node: &CompiledNode, id: VariableId, found: &str) -> Said {
-    let variable = shape.variables.get(id);
+pub(super) fn not_of_type(
+    template: &Template,
+    node: &CompiledNode,
+    id: VariableId,
+    found: &str,
+) -> Said {
+    let variable = template.variables.get(id);
     let text = matches!(variable.constraint, Constraint::Text(_) | Constraint::OneOf(_));
     let unquoted = text && matches!(found, "an integer" | "a number" | "a boolean");
-    let said = Said::new(format!("{}, and this is {found}", must_be(shape, node, variable)));
+    let said = Said::new(format!("{}, and this is {found}", must_be(template, node, variable)));
     said.help(if unquoted { "put it in quotes".to_owned() } else { write_one(variable) })
 }
 
 /// A variable with two values.
-pub(super) fn disagrees(shape: &Shape, id: VariableId, first: &str) -> Said {
-    let name = &shape.variables.get(id).name;
+pub(super) fn disagrees(template: &Template, id: VariableId, first: &str) -> Said {
+    let name = &template.variables.get(id).name;
     Said::new(format!("the variable `{name}` has another value here than at {first}"))
         .help("write the same value at both places")
 }
 
 /// What the template has there, and what the variable in it must be.
-fn must_be(shape: &Shape, node: &CompiledNode, variable: &Variable) -> String {
+fn must_be(template: &Template, node: &CompiledNode, variable: &Variable) -> String {
     let name = &variable.name;
     let may_be = may_be(variable);
     match &node.want {
         Want::Pattern(pattern) if pattern.pieces.len() > 1 => {
-            match quoted(&with_names(shape, pattern)) {
+            match quoted(&with_names(template, pattern)) {
                 Some(whole) => {
                     format!("the template has {whole} here, and `<{name}>` must be {may_be}")
                 }

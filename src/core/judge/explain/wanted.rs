@@ -1,7 +1,7 @@
 //! What the template has at a place, in words and as somebody would write it.
 
-use crate::core::shape::Shape;
 use crate::core::shape::compiled::{CompiledNode, Name, NodeId, Want};
+use crate::core::shape::template::Template;
 use crate::core::shape::text::{Piece, TextPattern};
 use crate::core::tree::Number;
 
@@ -16,14 +16,14 @@ const WRITTEN: usize = 100;
 const NAMES: usize = 100;
 
 /// What the template has at a node, quoted; nothing for maps, lists and long texts.
-pub(super) fn expected(shape: &Shape, id: NodeId) -> Option<String> {
-    let node = shape.tree.node(id);
+pub(super) fn expected(template: &Template, id: NodeId) -> Option<String> {
+    let node = template.tree.node(id);
     let text = match &node.want {
         Want::Bool(value) => value.to_string(),
         Want::Number(number) => digits(*number),
         Want::Text(text) | Want::Quantity(_, text) => quoted(text)?,
-        Want::Pattern(pattern) => quoted(&with_names(shape, pattern))?,
-        Want::Variable(id) => format!("`<{}>`", shape.variables.get(*id).name),
+        Want::Pattern(pattern) => quoted(&with_names(template, pattern))?,
+        Want::Variable(id) => format!("`<{}>`", template.variables.get(*id).name),
         _ => return None,
     };
     Some(text)
@@ -45,31 +45,31 @@ pub(super) fn quoted(text: &str) -> Option<String> {
 }
 
 /// A text of the template with its variables as `<name>`.
-pub(super) fn with_names(shape: &Shape, pattern: &TextPattern) -> String {
-    pattern.fill(|id| format!("<{}>", shape.variables.get(id).name))
+pub(super) fn with_names(template: &Template, pattern: &TextPattern) -> String {
+    pattern.fill(|id| format!("<{}>", template.variables.get(id).name))
 }
 
 /// What the template has at a node as flow YAML, if that is short.
-pub(super) fn entry(shape: &Shape, id: NodeId) -> Option<String> {
+pub(super) fn entry(template: &Template, id: NodeId) -> Option<String> {
     let mut out = String::new();
-    write(shape, id, &mut out)?;
+    write(template, id, &mut out)?;
     (out.len() <= WRITTEN && !out.contains('`')).then_some(out)
 }
 
 /// What [`entry`] has written, behind its key or as an item of its list.
-pub(super) fn named(shape: &Shape, id: NodeId, value: String) -> String {
-    match &shape.tree.node(id).name {
+pub(super) fn named(template: &Template, id: NodeId, value: String) -> String {
+    match &template.tree.node(id).name {
         Name::Key(key) => format!("{key}: {value}"),
         Name::Root => value,
         Name::Item(_) | Name::Index(_) | Name::Any => format!("- {value}"),
     }
 }
 
-fn write(shape: &Shape, id: NodeId, out: &mut String) -> Option<()> {
+fn write(template: &Template, id: NodeId, out: &mut String) -> Option<()> {
     if out.len() > WRITTEN {
         return None;
     }
-    let node = shape.tree.node(id);
+    let node = template.tree.node(id);
     match &node.want {
         Want::Bool(value) => out.push_str(&value.to_string()),
         Want::Number(number) => out.push_str(&digits(*number)),
@@ -78,29 +78,29 @@ fn write(shape: &Shape, id: NodeId, out: &mut String) -> Option<()> {
         Want::Quantity(_, text) => write_text(text, out),
         // Whatever takes a variable's place stays a string.
         Want::Pattern(pattern) if matches!(pattern.pieces[..], [Piece::Variable(..)]) => {
-            out.push_str(&format!("\"{}\"", with_names(shape, pattern)));
+            out.push_str(&format!("\"{}\"", with_names(template, pattern)));
         }
-        Want::Pattern(pattern) => write_text(&with_names(shape, pattern), out),
-        Want::Variable(id) => out.push_str(&format!("<{}>", shape.variables.get(*id).name)),
+        Want::Pattern(pattern) => write_text(&with_names(template, pattern), out),
+        Want::Variable(id) => out.push_str(&format!("<{}>", template.variables.get(*id).name)),
         Want::Struct | Want::Map => {
             out.push('{');
-            for (index, (key, child)) in written(shape, &node.children).enumerate() {
+            for (index, (key, child)) in written(template, &node.children).enumerate() {
                 if index > 0 {
                     out.push_str(", ");
                 }
                 write_text(key, out);
                 out.push_str(": ");
-                write(shape, *child, out)?;
+                write(template, *child, out)?;
             }
             out.push('}');
         }
         Want::List => {
             out.push('[');
-            for (index, (_, child)) in written(shape, &node.items).enumerate() {
+            for (index, (_, child)) in written(template, &node.items).enumerate() {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                write(shape, *child, out)?;
+                write(template, *child, out)?;
             }
             out.push(']');
         }
@@ -111,10 +111,10 @@ fn write(shape: &Shape, id: NodeId, out: &mut String) -> Option<()> {
 
 /// What the template itself has of these.
 pub(super) fn written<'s>(
-    shape: &'s Shape,
+    template: &'s Template,
     children: &'s [(String, NodeId)],
 ) -> impl Iterator<Item = &'s (String, NodeId)> + Clone {
-    children.iter().filter(|(_, id)| is_written(shape.tree.node(*id)))
+    children.iter().filter(|(_, id)| is_written(template.tree.node(*id)))
 }
 
 /// Whether the template itself has this node.
@@ -141,11 +141,11 @@ pub(super) fn needs_quotes(text: &str) -> bool {
 }
 
 /// The names of a list's or map's entries: `` `a`, `b` and `c` ``, if these are few.
-pub(super) fn names(shape: &Shape, id: NodeId) -> Option<String> {
-    let node = shape.tree.node(id);
+pub(super) fn names(template: &Template, id: NodeId) -> Option<String> {
+    let node = template.tree.node(id);
     let mut names: Vec<&str> = vec![];
     let mut length = 0;
-    for (name, _) in written(shape, &node.children).chain(written(shape, &node.items)) {
+    for (name, _) in written(template, &node.children).chain(written(template, &node.items)) {
         length += name.len() + 4;
         if length > NAMES {
             return None;

@@ -110,11 +110,12 @@ fn what_is_no_job_is_one_finding() {
     use crate::core::tree::{Node, Value};
     let of = shape(&job(), "");
     for value in [Value::Null, Value::List(vec![]), Value::String("Job".into())] {
-        let findings = crate::core::judge::judge_one(&of, &Node::new(value), "ns");
+        let findings = crate::core::judge::judge_one(&of, of.first(), &Node::new(value), "ns");
         assert_eq!((findings.count, findings.enforced), (1, 1));
         assert!(findings.findings[0].message.contains("a map is expected here"));
     }
-    let empty = crate::core::judge::judge_one(&of, &Node::new(Value::Map(vec![])), "ns");
+    let empty =
+        crate::core::judge::judge_one(&of, of.first(), &Node::new(Value::Map(vec![])), "ns");
     assert!(empty.count >= 4, "{empty:?}");
 }
 

@@ -37,7 +37,7 @@ fn what_is_missing_is_written_out_as_yaml_that_can_be_pasted() {
         .set("worker/resources/limits", json!({"cpu": "2", "memory": "2Gi"}))
         .set("/spec/activeDeadlineSeconds", json!(60));
     let of = shape(&template, "variables: {id: {pattern: '[a-z]+', example: x}}");
-    let filled = Job(of.fill(&[]).unwrap().to_json());
+    let filled = Job(of.first().fill(&[]).unwrap().to_json());
     for (at, entry) in [
         (0, "add `- {name: PLAIN, value: a}`"),
         (1, "add `- {name: NUMBER, value: \"10\"}`"),

@@ -163,7 +163,7 @@ fn a_key_of_a_map_that_stands_twice_is_a_deviation() {
         use crate::formats::json::{Duplicates, Skip, read};
         let text = text.replace(from, to);
         let node = read(&text, Skip::Job, Duplicates::Keep).unwrap();
-        let findings = crate::core::judge::judge_one(&shape, &node, "ns");
+        let findings = crate::core::judge::judge_one(&shape, shape.first(), &node, "ns");
         let said = findings.findings.iter().map(|f| (f.path.clone(), f.message.to_string()));
         said.collect::<Vec<_>>()
     };

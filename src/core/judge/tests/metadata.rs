@@ -9,7 +9,7 @@ use crate::core::tree::Node;
 
 /// Paths of what is found in a request of this namespace.
 fn in_namespace(shape: &Shape, job: &Job, namespace: &str) -> Vec<String> {
-    let findings = judge_one(shape, &Node::from_json(&job.0), namespace);
+    let findings = judge_one(shape, shape.first(), &Node::from_json(&job.0), namespace);
     findings.findings.into_iter().map(|f| f.path).collect()
 }
 

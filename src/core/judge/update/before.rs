@@ -20,7 +20,7 @@ pub struct Before<'a> {
     /// The identities of its deviations.
     pub had: HashSet<u64>,
     /// Where the objects differ.
-    pub difference: Difference<'a>,
+    pub difference: &'a Difference<'a>,
     /// Whether the new object has labels of its own; looked up once, because metadata may be long.
     pub own_labels: bool,
 }
@@ -28,7 +28,7 @@ pub struct Before<'a> {
 impl<'a> Before<'a> {
     /// These deviations of the old object, seen from `job`, which differs from it there.
     #[must_use]
-    pub fn new(had: HashSet<u64>, difference: Difference<'a>, job: &Node<'_>) -> Self {
+    pub fn new(had: HashSet<u64>, difference: &'a Difference<'a>, job: &Node<'_>) -> Self {
         let labels = job.get("metadata").and_then(|metadata| metadata.get("labels"));
         Before {
             had,
@@ -64,12 +64,15 @@ impl Walk<'_, '_> {
 
     /// The siblings that decide with a field; nothing in place of a name stands for all of them.
     fn siblings(&self, id: Option<NodeId>, deviation: &Deviation<'_>) -> Vec<Option<&'static str>> {
-        if matches!(deviation, Deviation::GeneratedName) {
-            return vec![Some("generateName")];
+        match deviation {
+            Deviation::GeneratedName => return vec![Some("generateName")],
+            Deviation::ChildName => return vec![Some("annotations"), Some("ownerReferences")],
+            Deviation::Owner { .. } => return vec![Some("annotations"), Some("name")],
+            _ => {}
         }
         let Some(id) = id else { return vec![] };
         let node = self.tree.node(id);
-        if node.parent == self.shape.generated.pod_spec
+        if node.parent == self.template.generated.pod_spec
             && node.name == Name::Key("serviceAccountName".to_owned())
         {
             return vec![Some("serviceAccount")];

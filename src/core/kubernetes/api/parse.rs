@@ -79,6 +79,7 @@ pub(super) fn parse(
         }
         api.add_meaning(kind, owner, name, value)?;
     }
+    api.without_defaults_in_cron_jobs()?;
     Ok(api)
 }
 
@@ -113,6 +114,28 @@ impl Api {
         let id = u16::try_from(self.lists.len()).map_err(|_| "too many lists")?;
         self.lists.push(ListType { item, keys, ordered: false, ordered_by_expansion: false });
         Ok(ListId(id))
+    }
+
+    /// The server fills the defaults of a Job's spec into no CronJob's `jobTemplate`: there the spec
+    /// is of a type of its own. Source: `SetDefaults_Job` and `SetDefaults_CronJob` in
+    /// `pkg/apis/batch/v1/defaults.go`.
+    fn without_defaults_in_cron_jobs(&mut self) -> Result<(), String> {
+        let (Some(spec), Some(holder)) =
+            (self.by_name.get("JobSpec"), self.by_name.get("JobTemplateSpec"))
+        else {
+            return Ok(());
+        };
+        let (spec, holder) = (*spec, *holder);
+        let fields = self.structure(spec).fields.iter();
+        let fields = fields.map(|field| Field { default: FieldDefault::None, ..field.clone() });
+        let alike = StructType { name: self.structure(spec).name, fields: fields.collect() };
+        let id = TypeId(u16::try_from(self.structs.len()).map_err(|_| "too many types")?);
+        self.structs.push(alike);
+        let fields = self.structs[usize::from(holder.0)].fields.iter_mut();
+        for field in fields.filter(|field| field.kind == Kind::Struct(spec)) {
+            field.kind = Kind::Struct(id);
+        }
+        Ok(())
     }
 
     fn has(&self, owner: &str, name: &str) -> bool {

@@ -226,13 +226,7 @@ fn a_date_is_a_date_and_only_where_it_helps() {
 #[test]
 fn what_is_not_judged_yet_is_refused() {
     let not_yet = "is not supported yet; this version refuses it rather than ignore it";
-    for key in ["users: [a]", "groups: [a]", "exempt: {}", "manualRuns: true"] {
-        mistaken(&job(), &format!("match: {{namespaces: [ns], {key}}}"), &[(key, not_yet)]);
-    }
     mistaken(&job(), "rules: [{name: a, select: [$.spec], must: {}}]", &[("must:", not_yet)]);
-    mistaken(&job(), "templateFrom: [{file: a}, {file: b}]", &[("templateFrom:", not_yet)]);
-    let inline = "{apiVersion: batch/v1, kind: Job}";
-    mistaken(&job(), &format!("templates: [{inline}, {inline}]"), &[("templates:", not_yet)]);
 }
 
 #[test]

@@ -10,23 +10,21 @@ fn a_template_is_a_job() {
     mistaken(
         &job().set("/kind", json!("Deployment")),
         "",
-        &[("\"Deployment\"", "a template is a Job of `batch/v1`")],
-    );
-    mistaken(
-        &job().set("/kind", json!("CronJob")),
-        "",
-        &[("\"CronJob\"", "a CronJob template is not supported yet; this version refuses")],
+        &[("\"Deployment\"", "a template is a Job or a CronJob of `batch/v1`")],
     );
     mistaken(
         &job().set("/apiVersion", json!("batch/v1beta1")),
         "",
-        &[("\"batch/v1beta1\"", "a template is a Job of `batch/v1`")],
+        &[("\"batch/v1beta1\"", "a template is a Job or a CronJob of `batch/v1`")],
     );
     for no_map in [json!([]), json!("Job"), json!(null)] {
         let loaded =
             Shape::load(&read(&document("")), &[crate::core::tree::Node::from_json(&no_map)]);
         let mistakes = loaded.expect_err("it is no map");
-        assert!(mistakes[0].message.starts_with("a template is a Job, not "), "{mistakes:?}");
+        assert!(
+            mistakes[0].message.starts_with("a template is a Job or a CronJob, not "),
+            "{mistakes:?}"
+        );
         assert_eq!(mistakes[0].source, 1);
     }
 }
@@ -186,7 +184,7 @@ fn the_filled_template_is_the_job_that_must_pass() {
         &template,
         "variables:\n  run: {pattern: '[a-z]+', example: abc}\n  kind: {enum: [x, z]}\n  deadline: {type: integer, minimum: 1, maximum: 9, example: 5}\n  note: {maxLength: 9, at: [$.metadata.annotations.a]}",
     );
-    let filled = of.fill(&[]).unwrap().to_json();
+    let filled = of.first().fill(&[]).unwrap().to_json();
     assert_eq!(
         filled.pointer("/spec/template/spec/containers/0/args").unwrap(),
         &json!(["--run=abc", "x"])
@@ -195,16 +193,17 @@ fn the_filled_template_is_the_job_that_must_pass() {
     assert_eq!(filled.pointer("/metadata/annotations/a").unwrap(), "sample");
     crate::core::testing::admits(&of, &Job(filled));
 
-    let values = of.settings([("run", "xyz"), ("deadline", "7"), ("kind", "z")]).unwrap();
-    let filled = of.fill(&values).unwrap().to_json();
+    let values = of.first().settings([("run", "xyz"), ("deadline", "7"), ("kind", "z")]).unwrap();
+    let filled = of.first().fill(&values).unwrap().to_json();
     assert_eq!(
         filled.pointer("/spec/template/spec/containers/0/args").unwrap(),
         &json!(["--run=xyz", "z"])
     );
     assert_eq!(filled.pointer("/spec/activeDeadlineSeconds").unwrap(), 7);
     // What is no value of the type stays text, and is refused.
-    let wrong = of.fill(&of.settings([("deadline", "07")]).unwrap()).unwrap().to_json();
+    let wrong =
+        of.first().fill(&of.first().settings([("deadline", "07")]).unwrap()).unwrap().to_json();
     assert_eq!(wrong.pointer("/spec/activeDeadlineSeconds").unwrap(), "07");
-    let unknown = of.settings([("rum", "a")]).unwrap_err();
+    let unknown = of.first().settings([("rum", "a")]).unwrap_err();
     assert_eq!(unknown.to_string(), "the shape has no variable `rum`; did you mean `run`?");
 }

@@ -2,10 +2,11 @@
 
 use super::old::OldJobs;
 use crate::core::judge::update::Old;
-use crate::core::judge::{Findings, Request, Shapes, Verdict, VerdictKind};
+use crate::core::judge::{Request, Shapes, Verdict, VerdictKind};
 use crate::core::mistake::{Mistake, nearest};
 use crate::core::path::cut;
 use crate::core::shape::document::Operation;
+use crate::core::shape::identities::Named;
 use crate::core::tree::{Node, Value};
 use crate::edges::cli::{sentence, stderr_style};
 use crate::edges::parallel;
@@ -21,6 +22,8 @@ const BATCH: usize = 16;
 pub struct Judging<'a> {
     /// The shapes.
     pub shapes: &'a Shapes,
+    /// Who creates the Jobs, if that is said.
+    pub requester: Option<Named>,
     /// The namespace of Jobs that name none.
     pub namespace: Option<&'a str>,
     /// What the Jobs replace.
@@ -81,8 +84,11 @@ impl Judging<'_> {
         };
         let review = review_of(&object.root);
         let (job, prefix, reviewed, operation) = match review {
-            Some(_) if self.old.is_some() => {
-                let why = "an AdmissionReview says itself what it replaces: leave out --old";
+            Some(_) if self.old.is_some() || self.requester.is_some() => {
+                let why = match self.old {
+                    Some(_) => "an AdmissionReview says itself what it replaces: leave out --old",
+                    None => "an AdmissionReview says itself who asks: leave out --as",
+                };
                 return Err(NotJudged::Unreadable(sentence(format_args!(
                     "{}: {why}",
                     source.name
@@ -145,15 +151,20 @@ impl Judging<'_> {
             (None, None) => None,
         };
         let read_old = || old;
+        let asks = match review {
+            Some(review) => review.get("userInfo").and_then(asking),
+            None => self.requester.clone(),
+        };
         judged.verdict = self.shapes.judge(&Request {
             kind: &judged.kind,
             namespace: &judged.namespace,
             operation,
+            requester: asks.as_ref().map(Named::requester),
             object: job,
             old: Some(Old::new(&read_old)),
             pointers: true,
         });
-        if self.shapes.of_namespace(&judged.namespace).is_none()
+        if self.shapes.of_namespace(&judged.namespace).is_empty()
             && let Some(reason) = &mut judged.verdict.reason
         {
             let governed = self.shapes.all().iter().flat_map(|shape| &shape.namespaces);
@@ -201,12 +212,15 @@ fn review_of<'n>(root: &'n Node<'n>) -> Option<&'n Node<'n>> {
         .flatten()
 }
 
+/// Who asks in an AdmissionReview.
+fn asking(user_info: &Node<'_>) -> Option<Named> {
+    let user = user_info.get("username").and_then(Node::as_str)?;
+    let groups = user_info.get("groups").map(Node::items).unwrap_or_default();
+    let groups: Vec<String> =
+        groups.iter().filter_map(|group| group.as_str().map(str::to_owned)).collect();
+    Some(Named::new(user, &groups))
+}
+
 fn undecided(reason: String) -> Verdict {
-    Verdict {
-        kind: VerdictKind::Error,
-        shape: None,
-        findings: Findings::default(),
-        reason: Some(reason),
-        start: None,
-    }
+    Verdict::without_shape(VerdictKind::Error, reason)
 }

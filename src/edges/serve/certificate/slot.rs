@@ -27,10 +27,6 @@ impl Slot {
 
     /// Puts a pair in: new handshakes get it, open connections live on.
     pub fn put(&self, pair: Pair) {
-        // The process stays alive and is not ready: whoever looks at the log first has to see why.
-        if let Some(problem) = pair.problem(SystemTime::now()) {
-            tracing::warn!(problem, "not ready");
-        }
         *self.held.write().unwrap_or_else(PoisonError::into_inner) = Ok(pair);
     }
 

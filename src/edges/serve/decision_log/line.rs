@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::users::Users;
 use crate::edges::serve::metrics::word;
-use crate::formats::review::{Entrance, Record};
+use crate::formats::review::{self, Entrance, Record};
 
 /// Where names that the requester chose are cut.
 const NAME: usize = 64;
@@ -58,6 +58,8 @@ pub struct Decision {
     pub shape: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub exempt: bool,
     pub findings: usize,
     pub old_findings: usize,
     pub rules: Vec<Spoken>,
@@ -74,20 +76,30 @@ pub struct Spoken {
     pub action: &'static str,
     /// Where.
     pub path: String,
+    /// Its shape, if that is another than the one that speaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<String>,
 }
 
 /// Whether somebody may have to explain it: a refusal, a warning, or what would have been refused.
 pub fn is_worth_a_line(record: &Record) -> bool {
-    !record.allowed || record.findings > 0 || record.verdict == "error" || record.unshaped
+    !record.allowed
+        || record.findings > 0
+        || record.verdict == "error"
+        || record.unshaped
+        || record.exempt
 }
 
 impl Entry {
     /// What the log says of an answer, now.
     pub fn new(entrance: Entrance, record: &Record, users: &Users) -> Self {
-        let spoken = |(rule, action, path): &(String, &'static str, String)| Spoken {
-            rule: rule.clone(),
-            action,
-            path: clean(path, TEXT),
+        let spoken = |spoken: &review::Spoken| Spoken {
+            rule: spoken.rule.clone(),
+            action: spoken.action,
+            path: clean(&spoken.path, TEXT),
+            shape: Some(&spoken.shape)
+                .filter(|shape| record.shape.as_ref() != Some(shape))
+                .cloned(),
         };
         Self {
             which: Which {
@@ -106,6 +118,7 @@ impl Entry {
                 dry_run: record.dry_run,
                 shape: record.shape.clone(),
                 digest: record.digest.clone(),
+                exempt: record.exempt,
                 findings: record.findings,
                 old_findings: record.old_findings,
                 rules: record.rules.iter().take(RULES).map(spoken).collect(),
@@ -182,7 +195,14 @@ mod tests {
         assert_eq!(line["rules"], rules);
         assert_eq!((&line["verdict"], &line["findings"]), (&json!("deny"), &json!(1)));
         assert_eq!(line["allowed"], false);
-        assert!(line.get("shape").is_none() && line.get("repeated").is_none(), "{line}");
+        assert_eq!(line["shape"], "worker");
+        assert!(line.get("exempt").is_none() && line.get("repeated").is_none(), "{line}");
+        // A finding of another shape says so.
+        let mut record = denied();
+        record.shape = Some("other".to_owned());
+        record.exempt = true;
+        let line = self::line(&record, &Users::Plain);
+        assert_eq!((&line["rules"][0]["shape"], &line["exempt"]), (&json!("worker"), &json!(true)));
     }
 
     #[test]
@@ -216,6 +236,7 @@ mod tests {
             Record { findings: 1, ..clean.clone() },
             Record { verdict: "error", ..clean.clone() },
             Record { unshaped: true, ..clean.clone() },
+            Record { exempt: true, ..clean.clone() },
         ] {
             assert!(is_worth_a_line(&worth), "{worth:?}");
         }

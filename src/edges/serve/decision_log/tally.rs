@@ -39,6 +39,7 @@ struct Requests {
     ungoverned: u64,
     refused: u64,
     unshaped: u64,
+    exempt: u64,
     findings: Findings,
     old_findings: u64,
 }
@@ -61,9 +62,10 @@ impl Requests {
         }
         self.refused += u64::from(!record.allowed);
         self.unshaped += u64::from(record.unshaped);
+        self.exempt += u64::from(record.exempt);
         self.old_findings += record.old_findings as u64;
-        for (_, action, _) in &record.rules {
-            match *action {
+        for spoken in &record.rules {
+            match spoken.action {
                 "Enforce" => self.findings.enforce += 1,
                 "Warn" => self.findings.warn += 1,
                 _ => self.findings.audit += 1,
@@ -78,6 +80,7 @@ impl Requests {
         self.ungoverned += other.ungoverned;
         self.refused += other.refused;
         self.unshaped += other.unshaped;
+        self.exempt += other.exempt;
         self.findings.enforce += other.findings.enforce;
         self.findings.warn += other.findings.warn;
         self.findings.audit += other.findings.audit;
@@ -191,6 +194,7 @@ impl<'a> Summary<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::review::Spoken;
     use serde_json::{Value, json};
 
     fn record(shape: Option<&str>, verdict: &'static str, actions: &[&'static str]) -> Record {
@@ -199,7 +203,15 @@ mod tests {
             allowed: verdict == "allow",
             shape: shape.map(str::to_owned),
             digest: shape.map(|_| "3f9a".to_owned()),
-            rules: actions.iter().map(|a| ("image".to_owned(), *a, String::new())).collect(),
+            rules: actions
+                .iter()
+                .map(|a| Spoken {
+                    shape: "worker".to_owned(),
+                    rule: "image".to_owned(),
+                    action: a,
+                    path: String::new(),
+                })
+                .collect(),
             ..Record::default()
         }
     }
@@ -229,7 +241,7 @@ mod tests {
         tally.dropped(Some("worker"), Some("3f9a"), 3);
         let counted = tally.take();
         let nothing = json!({
-            "allow": 0, "deny": 0, "error": 0, "ungoverned": 0, "refused": 0, "unshaped": 0,
+            "allow": 0, "deny": 0, "error": 0, "ungoverned": 0, "refused": 0, "unshaped": 0, "exempt": 0,
             "findings": {"Enforce": 0, "Warn": 0, "Audit": 0}, "old_findings": 0,
         });
         let mut dry = nothing.clone();
@@ -237,12 +249,12 @@ mod tests {
         dry["findings"]["Enforce"] = json!(1);
         let none = json!({
             "log": "summary", "allow": 0, "deny": 0, "error": 1, "ungoverned": 1, "refused": 2,
-            "unshaped": 1, "findings": nothing["findings"], "old_findings": 0,
+            "unshaped": 1, "exempt": 0, "findings": nothing["findings"], "old_findings": 0,
             "dry_runs": nothing, "dropped": 0,
         });
         let worker = json!({
             "log": "summary", "shape": "worker", "digest": "3f9a", "allow": 3, "deny": 1,
-            "error": 0, "ungoverned": 0, "refused": 1, "unshaped": 0,
+            "error": 0, "ungoverned": 0, "refused": 1, "unshaped": 0, "exempt": 0,
             "findings": {"Enforce": 2, "Warn": 1, "Audit": 2}, "old_findings": 2,
             "dry_runs": dry, "dropped": 3,
         });

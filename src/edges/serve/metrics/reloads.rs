@@ -34,7 +34,8 @@ pub struct Reloads {
     pub generation: IntGauge,
     /// When that was last, seconds since 1970.
     pub loaded_at: IntGauge,
-    /// Reloads after which a namespace admits by a template that it did not have.
+    /// Reloads after which a namespace admits by a template that it did not have, or by a rule with
+    /// a weaker action.
     pub widened: IntCounter,
     reloads: IntCounterVec,
     failing: IntGaugeVec,
@@ -62,7 +63,7 @@ impl Reloads {
                 registry,
                 IntCounter::new(
                     "jobshape_shapes_widened_total",
-                    "Reloads after which a namespace admits by a template that it did not have.",
+                    "Reloads after which a namespace admits more: a template that it did not have, or a weaker action.",
                 )?,
             )?,
             reloads: put(
@@ -77,7 +78,7 @@ impl Reloads {
                 IntGaugeVec::new(
                     Opts::new(
                         "jobshape_reload_failing",
-                        "1 while the files say something that cannot be used and the last good is kept.",
+                        "1 while the files say something that cannot be used: the last good is kept, if there was one.",
                     ),
                     &["source"],
                 )?,

@@ -47,6 +47,7 @@ pub struct Reviews {
     reviews: IntCounterVec,
     findings: Findings,
     unshaped: IntCounterVec,
+    exempt: IntCounterVec,
     old_findings: IntCounter,
     decision_seconds: Histogram,
     shapes: IntGauge,
@@ -76,6 +77,16 @@ impl Reviews {
                         "Requests of namespaces that no loaded shape names, by entrance.",
                     ),
                     &["entrance"],
+                )?,
+            )?,
+            exempt: put(
+                registry,
+                IntCounterVec::new(
+                    Opts::new(
+                        "jobshape_exempt_total",
+                        "Requests from which a shape was taken away because whoever asks is exempt from it.",
+                    ),
+                    &["verdict", "dry_run"],
                 )?,
             )?,
             old_findings: put(
@@ -123,6 +134,11 @@ impl Reviews {
                 }
             }
         }
+        for verdict in VERDICTS {
+            for dry_run in ["false", "true"] {
+                metrics.exempt.with_label_values(&[verdict, dry_run]).reset();
+            }
+        }
         Ok(metrics)
     }
 
@@ -158,10 +174,12 @@ impl Reviews {
         if record.unshaped {
             self.unshaped.with_label_values(&[word(entrance)]).inc();
         }
+        if record.exempt {
+            self.exempt.with_label_values(&[record.verdict, dry_run]).inc();
+        }
         self.old_findings.inc_by(record.old_findings as u64);
-        let shape = record.shape.as_deref().unwrap_or_default();
-        for (rule, action, _) in &record.rules {
-            self.findings.count(shape, rule, action, record.dry_run);
+        for spoken in &record.rules {
+            self.findings.count(&spoken.shape, &spoken.rule, spoken.action, record.dry_run);
         }
     }
 
@@ -186,6 +204,7 @@ fn digest(shapes: &[ShapeInfo]) -> String {
 mod tests {
     use super::super::Metrics;
     use super::*;
+    use crate::formats::review::Spoken;
     use std::time::UNIX_EPOCH;
 
     fn shape(name: &str, digest: &str) -> ShapeInfo {
@@ -231,7 +250,12 @@ mod tests {
         let mut record = Record {
             verdict: "deny",
             shape: Some("worker".to_owned()),
-            rules: vec![("image".to_owned(), "Enforce", "spec".to_owned())],
+            rules: vec![Spoken {
+                shape: "worker".to_owned(),
+                rule: "image".to_owned(),
+                action: "Enforce",
+                path: "spec".to_owned(),
+            }],
             dry_run: true,
             ..Record::default()
         };

@@ -51,17 +51,20 @@ pub enum Shed {
     Connections,
     /// The bodies in flight have used up their memory.
     Bodies,
+    /// The body stood still while others needed its memory.
+    Stalled,
     /// Too many large bodies wait to be judged.
     Decisions,
 }
 
 impl Shed {
-    const ALL: [Self; 3] = [Self::Connections, Self::Bodies, Self::Decisions];
+    const ALL: [Self; 4] = [Self::Connections, Self::Bodies, Self::Stalled, Self::Decisions];
 
     fn word(self) -> &'static str {
         match self {
             Self::Connections => "connections",
             Self::Bodies => "bodies",
+            Self::Stalled => "stalled",
             Self::Decisions => "decisions",
         }
     }

@@ -1,12 +1,15 @@
 //! The flags of the recording.
 
-use std::path::PathBuf;
+use std::fs::metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::Args;
 
 use crate::edges::serve::decision_log::args::between;
+use crate::edges::serve::journal::JournalError;
 
 /// Twice the largest review, so that there is room for one beside the one before it.
 const LEAST_BYTES: ByteSize = ByteSize::mib(16);
@@ -16,7 +19,7 @@ const LEAST_BYTES: ByteSize = ByteSize::mib(16);
 #[command(about = None, long_about = None)]
 pub struct RecordingArgs {
     /// Keep every whole review in this directory, for a replay: sensitive, whoever reads it reads
-    /// what is in the Jobs
+    /// what is in the Jobs; one that others may enter is refused
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// With --record: how much is kept; the oldest goes first
@@ -47,14 +50,25 @@ fn age(text: &str) -> Result<Duration, String> {
     between(text, Duration::from_secs(60), Duration::from_secs(3650 * 24 * 3600))
 }
 
+/// The mode of a directory that others than its owner may enter, list or write.
+pub(super) fn open_to_others(directory: &Path) -> Option<u32> {
+    let mode = metadata(directory).ok().filter(|found| found.is_dir())?.mode() & 0o7777;
+    (mode & 0o077 != 0).then_some(mode)
+}
+
 impl RecordingArgs {
     /// What they ask for; nothing without `--record`.
-    pub fn options(self) -> Option<RecordingOptions> {
-        Some(RecordingOptions {
-            directory: self.record?,
-            bytes: self.record_bytes.as_u64(),
-            age: self.record_age,
-        })
+    ///
+    /// # Errors
+    /// A directory that others than its owner may enter. Its mode is not changed: somebody made it
+    /// so, and others may need it.
+    pub fn options(self) -> Result<Option<RecordingOptions>, JournalError> {
+        let Some(directory) = self.record else { return Ok(None) };
+        if let Some(mode) = open_to_others(&directory) {
+            return Err(JournalError::NotPrivate { directory, mode });
+        }
+        let (bytes, age) = (self.record_bytes.as_u64(), self.record_age);
+        Ok(Some(RecordingOptions { directory, bytes, age }))
     }
 }
 
@@ -62,6 +76,8 @@ impl RecordingArgs {
 mod tests {
     use super::*;
     use clap::Parser;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
 
     #[derive(Parser)]
     struct Line {
@@ -71,7 +87,26 @@ mod tests {
 
     fn options(line: &str) -> Result<Option<RecordingOptions>, String> {
         let line = Line::try_parse_from(format!("serve {line}").split_whitespace());
-        line.map(|line| line.recording.options()).map_err(|error| error.to_string())
+        let recording = line.map_err(|error| error.to_string())?.recording;
+        recording.options().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_directory_that_others_may_enter_is_refused_with_the_way_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = format!("--record {}", folder.path().display());
+        let set = |mode| set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+        for mode in [0o750, 0o701, 0o777, 0o1777, 0o710] {
+            set(mode);
+            let error = options(&line).unwrap_err();
+            let directory = folder.path().display();
+            assert!(error.contains(&format!("`chmod 700 {directory}`")), "{error}");
+            assert!(error.contains(&format!("its mode {mode:o} ")), "{error}");
+        }
+        set(0o700);
+        assert!(options(&line).unwrap().is_some());
+        // It is made with 0700 when there is something to keep.
+        assert!(options(&format!("{line}/new")).unwrap().is_some());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use ring::rand::{SystemRandom, generate};
 
-use super::args::RecordingOptions;
+use super::args::{RecordingOptions, open_to_others};
 use super::line::header;
 
 /// Into how many segments the bytes and the age are divided, at least: so much goes at a time.
@@ -61,6 +61,11 @@ impl Segments {
                 return Err(io::Error::other("a review that is larger than what may be kept"));
             }
             DirBuilder::new().recursive(true).mode(0o700).create(&self.options.directory)?;
+            // It was its owner's alone at the start; somebody may have made it anew since.
+            if let Some(mode) = open_to_others(&self.options.directory) {
+                let why = format!("its mode {mode:o} lets in others than its owner");
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            }
             self.make_room(whole, now)?;
             self.current = Some(create(&self.options.directory, now)?);
             self.write(&header)?;
@@ -180,6 +185,7 @@ fn stamp_of(name: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
     use std::os::unix::fs::PermissionsExt;
     use std::time::UNIX_EPOCH;
 
@@ -206,6 +212,11 @@ mod tests {
         found(directory).unwrap().iter().map(|segment| segment.length).sum()
     }
 
+    /// A directory of its owner alone.
+    fn folder() -> tempfile::TempDir {
+        tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
+    }
+
     /// A line with a number in it.
     fn line(number: u32) -> Vec<u8> {
         format!("{{\"n\": {number:090}}}\n").into_bytes()
@@ -225,7 +236,7 @@ mod tests {
 
     #[test]
     fn only_the_owner_can_read_what_is_written() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let directory = folder.path().join("new/deeper");
         segments(&directory, 1 << 20).append(&line(1), now()).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -239,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_when_there_is_too_much() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let mut segments = segments(folder.path(), 8000);
         for number in 0..400 {
             let now = now() + Duration::from_secs(number.into());
@@ -255,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_is_too_old_goes_though_nothing_comes() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let mut segments = segments(folder.path(), 1 << 20);
         segments.append(&line(1), now()).unwrap();
         segments.append(&line(2), now() + HOUR).unwrap();
@@ -270,7 +281,7 @@ mod tests {
 
     #[test]
     fn another_process_goes_on_where_one_ended_and_only_segments_are_deleted() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let others = [
             "reviews-20200101T000000Z-0123456.jsonl",
             "reviews-20200101T000000Z-0123456789.jsonl",
@@ -294,8 +305,22 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_that_was_opened_to_others_is_no_place_for_more() {
+        let folder = folder();
+        let open = |mode| fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+        open(0o750);
+        let mut segments = segments(folder.path(), 1 << 20);
+        let error = segments.append(&line(1), now()).unwrap_err().to_string();
+        assert_eq!(error, "its mode 750 lets in others than its owner");
+        assert!(names(folder.path()).is_empty());
+        open(0o700);
+        segments.append(&line(2), now()).unwrap();
+        assert_eq!(numbers(folder.path()), [2]);
+    }
+
+    #[test]
     fn what_can_never_be_kept_deletes_nothing() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let mut segments = segments(folder.path(), 8000);
         segments.append(&line(0), now()).unwrap();
         let error = segments.append(&[b'x'; 8001], now()).unwrap_err();
@@ -306,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_none_is_an_error_until_it_is_one() {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let directory = folder.path().join("here");
         fs::write(&directory, "a file").unwrap();
         let mut segments = segments(&directory, 8000);

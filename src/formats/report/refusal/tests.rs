@@ -11,11 +11,11 @@ use crate::core::testing::{Job, job, judge, shape};
 
 fn verdict(shape: &Shape, job: &Job) -> Verdict {
     Verdict {
-        kind: VerdictKind::Deny,
         shape: Some(Arc::new(shape.clone())),
+        template: Some(0),
         findings: judge(shape, job),
         reason: None,
-        start: None,
+        ..Verdict::without_shape(VerdictKind::Deny, String::new())
     }
 }
 
@@ -31,7 +31,7 @@ fn a_refusal_has_at_most_20_findings_and_4_kib() {
          rules: [{{name: env, entries: ['$.spec.template.spec.containers[*].env'], message: '{message}'}}]"
     );
     let of = shape(&job().set("/metadata/name", json!("worker-<id>")), &spec);
-    let filled = Job(of.fill(&[]).unwrap().to_json());
+    let filled = Job(of.first().fill(&[]).unwrap().to_json());
     for (count, length) in [(3, 20), (30, 10), (30, 64), (300, 300)] {
         let extra = env((0..count).map(|n| format!("{n:0length$}")));
         let text = refusal(&verdict(&of, &filled.clone().set("worker/env", extra.clone())), "Job");
