@@ -1,8 +1,11 @@
 //! Reading what the command line names: files, directories and standard input.
 
-use std::io::Read as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use walkdir::WalkDir;
 
 use crate::formats::text::{MAX_TEXT, Source};
@@ -63,26 +66,58 @@ pub fn is_read(path: &Path) -> bool {
 /// # Errors
 /// A sentence with the name in it.
 pub fn read(name: &str) -> Result<Source, String> {
-    let mut bytes = vec![];
-    let limit = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX) + 1;
     if name == STDIN {
-        std::io::stdin()
-            .lock()
-            .take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(|error| format!("{name}: {}", why(&error)))?;
-    } else {
-        let file = std::fs::File::open(name).map_err(|error| format!("{name}: {}", why(&error)))?;
-        let size = file.metadata().map(|m| m.len()).unwrap_or(0);
-        if size >= limit {
-            return Err(format!(
-                "{name}: the file has {size} bytes, and at most {MAX_TEXT} (64 MiB) are read; split it into several files"
-            ));
-        }
-        file.take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(|error| format!("{name}: {}", why(&error)))?;
+        return text(name, std::io::stdin().lock());
     }
+    // A pipe too: a shell makes one of `<(kubectl get …)`.
+    file(name, File::open(name))
+}
+
+/// Reads a regular file: what nobody is there to end the waiting for, and what is read again.
+///
+/// # Errors
+/// As [`read`], and for everything else than a regular file.
+pub fn read_regular(name: &str) -> Result<Source, String> {
+    file(name, open_regular(Path::new(name)))
+}
+
+/// Opens a regular file. A named pipe would wait until somebody writes into it, perhaps for ever.
+///
+/// # Errors
+/// The file cannot be opened, or is something else.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() {
+        return Ok(file);
+    }
+    let what = match kind {
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_fifo() => "a named pipe",
+        _ => "a device",
+    };
+    let why =
+        format!("it is {what}, and only a regular file can be read here: put one in its place");
+    Err(io::Error::new(ErrorKind::InvalidInput, why))
+}
+
+fn file(name: &str, opened: io::Result<File>) -> Result<Source, String> {
+    let file = opened.map_err(|error| format!("{name}: {}", why(&error)))?;
+    let size = file.metadata().map(|m| m.len()).unwrap_or(0);
+    if size > u64::try_from(MAX_TEXT).unwrap_or(u64::MAX) {
+        return Err(format!(
+            "{name}: the file has {size} bytes, and at most {MAX_TEXT} (64 MiB) are read; split it into several files"
+        ));
+    }
+    text(name, file)
+}
+
+fn text(name: &str, from: impl Read) -> Result<Source, String> {
+    let limit = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX) + 1;
+    let mut bytes = vec![];
+    let read = from.take(limit).read_to_end(&mut bytes);
+    read.map_err(|error| format!("{name}: {}", why(&error)))?;
     Source::from_bytes(name, bytes).map_err(|error| format!("{name}: {error}"))
 }
 
@@ -98,10 +133,44 @@ pub fn beside(file: &str, relative: &str) -> String {
     }
 }
 
-fn why(error: &std::io::Error) -> String {
+fn why(error: &io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file or directory".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "it may not be read".to_owned(),
+        ErrorKind::NotFound => "there is no such file or directory".to_owned(),
+        ErrorKind::PermissionDenied => "it may not be read".to_owned(),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_no_regular_file_is_a_sentence_and_nobody_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        mkfifoat(CWD, path("pipe"), Mode::from(0o600)).unwrap();
+        std::fs::write(path("file"), "a: 1").unwrap();
+        let read = |name: String| {
+            let (tell, told) = channel();
+            thread::spawn(move || tell.send(read_regular(&name)));
+            told.recv_timeout(Duration::from_secs(20)).expect("it waits")
+        };
+        assert_eq!(read(path("file")).unwrap().text, "a: 1");
+        for (name, what) in [
+            (path("pipe"), "a named pipe"),
+            (path(""), "a directory"),
+            ("/dev/null".to_owned(), "a device"),
+        ] {
+            let error = read(name.clone()).unwrap_err();
+            assert!(
+                error.starts_with(&format!("{name}: it is {what}, and only a regular file")),
+                "{error}"
+            );
+        }
     }
 }

@@ -302,11 +302,13 @@ impl Server {
     /// know it yet; no more connections, requests in flight finished; the end. The operations port
     /// stays until then, so that probes see it.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
-        // Dropped with this future, so that none of them outlives it.
+        // Dropped with this future, so that none of them outlives it. None ends before: the type
+        // says so, and `follow` goes on after a panic.
         let mut followed = JoinSet::new();
         let every = self.limits.poll;
         if let Some((files, certificate)) = self.certificate {
-            followed.spawn(certificate.follow(Watch::new(files, every), Arc::clone(&self.metrics)));
+            let metrics = Arc::clone(&self.metrics);
+            followed.spawn(certificate.follow(Watch::new(files, every), metrics));
         }
         if let Some((files, clients)) = self.clients {
             followed.spawn(clients.follow(Watch::new(files, every), self.metrics));
@@ -315,7 +317,7 @@ impl Server {
             followed.spawn(in_force.follow(files, every));
         }
         let said = Arc::clone(&self.readiness);
-        followed.spawn(async move { match said.say_changes(every).await {} });
+        followed.spawn(async move { said.say_changes(every).await });
         let (phase, phases) = watch::channel(Phase::Serving);
         let (readiness, lame_duck) = (self.readiness, self.limits.lame_duck);
         let (listener, service) = self.webhook;

@@ -43,11 +43,31 @@ impl LoadErrors {
     }
 }
 
+/// How a file that was named is read.
+type Read = fn(&str) -> Result<Source, String>;
+
 /// Every shape below these paths, `substitution` filled into its text and its template's.
 ///
 /// # Errors
 /// Every mistake in them; also when a path holds no shape at all.
 pub fn load(
+    paths: &[String],
+    substitution: Option<&Substitution>,
+    style: Style,
+) -> Result<Vec<LoadedShape>, LoadErrors> {
+    load_by(files::read, paths, substitution, style)
+}
+
+/// The same for somebody who reads them again and again: from regular files only.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_followed(paths: &[String], style: Style) -> Result<Vec<LoadedShape>, LoadErrors> {
+    load_by(files::read_regular, paths, None, style)
+}
+
+fn load_by(
+    by: Read,
     paths: &[String],
     substitution: Option<&Substitution>,
     style: Style,
@@ -68,7 +88,7 @@ pub fn load(
             seen.insert(std::fs::canonicalize(file).unwrap_or_else(|_| file.into()))
         };
         let files: Vec<String> = files.into_iter().filter(&mut is_new).collect();
-        let found = parallel::map(&files, BATCH, |file| load_file(file, substitution, style));
+        let found = parallel::map(&files, BATCH, |file| load_file(by, file, substitution, style));
         if found.iter().all(|(shapes, wrong)| shapes.is_empty() && wrong.reports.is_empty()) {
             errors.say(format!("{path}: there is no {KIND} in it"));
         }
@@ -113,13 +133,14 @@ fn joined<'p>(
 
 /// The shapes of one file, and what is wrong with it.
 fn load_file(
+    by: Read,
     file: &str,
     substitution: Option<&Substitution>,
     style: Style,
 ) -> (Vec<LoadedShape>, LoadErrors) {
     let mut loaded = vec![];
     let mut errors = LoadErrors { files: vec![file.to_owned()], ..LoadErrors::default() };
-    match read(file, substitution) {
+    match read(by, file, substitution) {
         Ok(source) => load_source(&source, substitution, style, &mut loaded, &mut errors),
         Err(message) => errors.say(message),
     }
@@ -180,7 +201,8 @@ fn load_shape(
         .map(|(file, at)| {
             let file = files::beside(&source.name, &file);
             errors.files.push(file.clone());
-            read(&file, substitution).map_err(|message| Mistake::new(at, message))
+            read(files::read_regular, &file, substitution)
+                .map_err(|message| Mistake::new(at, message))
         })
         .collect();
     let mut sources = vec![source];
@@ -214,8 +236,8 @@ fn load_shape(
 }
 
 /// A file's text, filled in.
-fn read(name: &str, substitution: Option<&Substitution>) -> Result<Source, String> {
-    let source = files::read(name)?;
+fn read(by: Read, name: &str, substitution: Option<&Substitution>) -> Result<Source, String> {
+    let source = by(name)?;
     match substitution {
         None => Ok(source),
         Some(substitution) => Source::from_text(source.name, substitution.apply(&source.text))

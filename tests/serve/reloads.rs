@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -148,6 +149,27 @@ async fn what_cannot_be_used_changes_nothing_and_shows() {
         server.until_metric(FAILING, 0.0).await;
     }
     assert_eq!(server.metric(GENERATION).await, Some(1.0));
+}
+
+#[tokio::test]
+async fn a_named_pipe_in_the_place_of_a_template_is_a_mistake_and_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let shapes = folder.path().join("shapes");
+    fs::create_dir(&shapes).unwrap();
+    write(&shapes, "a", "one", "x:1");
+    let server = serve(&shapes).await;
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    fs::rename(&pipe, shapes.join("a.template")).unwrap();
+    server.until_metric(FAILING, 1.0).await;
+    assert_eq!(server.get("/readyz").await.status, 200);
+    assert!(admits(&server, "one", "x:1").await);
+    fs::remove_file(shapes.join("a.template")).unwrap();
+    template(&shapes, "a", "x:2");
+    until(async || admits(&server, "one", "x:2").await).await;
+    server.until_metric(FAILING, 0.0).await;
+    // Nobody hangs about there.
+    server.until_metric("jobshape_reload_running_seconds{source=\"shapes\"}", 0.0).await;
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use crate::core::judge::verdict::{Request, Verdict, VerdictKind};
 use crate::core::judge::walk::Walk;
 use crate::core::shape::Shape;
 use crate::core::shape::rule::RuleId;
-use crate::core::shape::template::Template;
+use crate::core::shape::template::{Of, Template};
 use crate::core::tree::Node;
 
 /// A template that an object may fit.
@@ -93,7 +93,8 @@ impl<'a> Alternatives<'a> {
             return Verdict::only_removes();
         }
         // What says whose child a Job is may stay, whoever asks.
-        let kept = origin.kept(old, new);
+        let children = self.candidates.iter().any(|candidate| candidate.template.of == Of::Child);
+        let kept = if children { origin.kept(old, new) } else { origin };
         if kept != origin {
             whole = self.judge_as_new(kept);
         }

@@ -12,7 +12,9 @@ use crate::edges::parallel;
 use crate::edges::serve::decision_log::args::whole;
 use crate::edges::serve::dev::DevEntry;
 use crate::edges::serve::log::Log;
+use crate::edges::serve::metrics::reloads::Source;
 use crate::edges::serve::metrics::reviews::{RuleInfo, ShapeInfo};
+use crate::edges::serve::reload::follow::{SLOW, patiently};
 use crate::edges::serve::self_test::self_test;
 use crate::edges::serve::shape_files::{Attempt, Mistakes, ShapeFiles};
 use crate::edges::serve::{self, Loaded, Options, ServeArgs, router};
@@ -52,7 +54,8 @@ pub fn run(args: ServeVerb) -> Result<u8, CannotRun> {
 fn live(args: ServeVerb) -> Result<u8, CannotRun> {
     let runtime = tokio::runtime::Runtime::new().map_err(CannotRun::because)?;
     let mut source = files(args.shapes);
-    let loaded = match runtime.block_on(source.take()) {
+    let taken = runtime.block_on(patiently(Source::Shapes, SLOW, source.take()));
+    let loaded = match taken {
         Ok(loaded) => loaded,
         // What --dev prints names the shapes' namespaces, and somebody waits for it.
         Err(mistakes) if args.serve.dev => return Err(CannotRun(mistakes.0)),
@@ -75,7 +78,7 @@ pub fn files(paths: Vec<String>) -> ShapeFiles {
 
 fn load(paths: &[String]) -> Attempt {
     let errors = |errors: LoadErrors| (Mistakes(errors.reports), errors.files);
-    match shapes::load(paths, None, stderr_style()) {
+    match shapes::load_followed(paths, stderr_style()) {
         Err(found) => {
             let (mistakes, files) = errors(found);
             Attempt { result: Err(mistakes), files }

@@ -4,8 +4,7 @@
 //! it is used (does the key belong to it?), and again at every readiness probe (is it valid now,
 //! has it names a client could check?).
 
-use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,6 +19,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::reload::{self, Found};
+use crate::edges::files;
 
 pub mod slot;
 
@@ -145,7 +145,11 @@ pub fn provider() -> CryptoProvider {
 
 /// Nothing for a file that is absent or holds only white space.
 pub(super) fn content(path: &Path) -> Result<Option<Vec<u8>>, CertificateError> {
-    match fs::read(path) {
+    let read = files::open_regular(path).and_then(|mut file| {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map(|_| bytes)
+    });
+    match read {
         Ok(bytes) => Ok(Some(bytes).filter(|bytes| !bytes.trim_ascii().is_empty())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(CertificateError::Unreadable { path: path.to_owned(), source }),
@@ -185,7 +189,10 @@ fn seconds(time: SystemTime) -> i64 {
 mod tests {
     use super::*;
     use rcgen::{CertificateParams, KeyPair};
+    use rustix::fs::{CWD, Mode, mkfifoat};
     use std::fs::write;
+    use std::sync::mpsc::channel;
+    use std::thread;
     use std::time::Duration;
 
     fn pair(names: &[&str], (from, to): (i32, i32)) -> (String, String) {
@@ -225,6 +232,17 @@ mod tests {
         let (cert, key) = pair(&[], (2020, 2040));
         let pair = read_texts(&cert, &key).unwrap().unwrap();
         assert!(pair.problem(year(2030)).unwrap().contains("no DNS or IP name"));
+    }
+
+    #[test]
+    fn a_named_pipe_is_an_error_and_nobody_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mkfifoat(CWD, &pipe, Mode::from(0o600)).unwrap();
+        let (tell, told) = channel();
+        thread::spawn(move || tell.send(read(&pipe, &pipe).map(|_| ()).unwrap_err().to_string()));
+        let error = told.recv_timeout(Duration::from_secs(20)).expect("it waits");
+        assert!(error.contains("cannot be read: it is a named pipe"), "{error}");
     }
 
     #[test]

@@ -80,6 +80,7 @@ impl Metrics {
     pub fn text_at(&self, now: SystemTime) -> Result<Vec<u8>, prometheus::Error> {
         self.reviews.set_today(now);
         self.process.look();
+        self.reloads.look();
         let mut text = Vec::new();
         TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
         Ok(text)

@@ -3,7 +3,9 @@
 //! What is in use stays until there is something better: new content is used when it is whole and
 //! good, and what is broken, half-written or gone is said once, and shown, and changes nothing.
 
+use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +15,11 @@ use tokio::time::sleep;
 use super::metrics::Metrics;
 use super::metrics::reloads::Source;
 
+pub mod follow;
 pub mod stamp;
 pub mod watch;
 
+use follow::Follower;
 use watch::Watch;
 
 /// Between writing one file and the next somebody may be interrupted, so what does not fit
@@ -55,12 +59,10 @@ pub struct Followed<T> {
 
 impl<T: Send + 'static> Followed<T> {
     /// Follows the files for ever.
-    pub async fn follow(mut self, mut watch: Watch, metrics: Arc<Metrics>) {
-        let mut rejected = None;
-        loop {
-            watch.woken().await;
-            self.look(&mut rejected, &metrics).await;
-        }
+    pub async fn follow(self, watch: Watch, metrics: Arc<Metrics>) -> Infallible {
+        let follower =
+            Following { followed: self, watch, rejected: None, metrics: Arc::clone(&metrics) };
+        follow::follow(follower, metrics).await
     }
 
     async fn look(&mut self, rejected: &mut Option<u64>, metrics: &Metrics) {
@@ -69,9 +71,8 @@ impl<T: Send + 'static> Followed<T> {
         if self.in_use == Some(content) {
             if rejected.take().is_some() {
                 tracing::info!(source = source.word(), "the files hold again what is in use");
-                metrics.reloads.recovered(source);
             }
-            return;
+            return metrics.reloads.recovered(source);
         }
         if *rejected == Some(content) {
             return;
@@ -101,7 +102,12 @@ impl<T: Send + 'static> Followed<T> {
         let mut left = AGAIN;
         loop {
             let read = Arc::clone(&self.read);
-            let found = spawn_blocking(move || read()).await.ok()?;
+            let found = match spawn_blocking(move || read()).await {
+                Ok(found) => found,
+                // Whoever follows says so.
+                Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                Err(_) => return None,
+            };
             let known = [self.in_use, rejected].contains(&Some(found.content));
             if known || left == 0 || matches!(found.value, Ok(Some(_))) {
                 return Some(found);
@@ -109,6 +115,30 @@ impl<T: Send + 'static> Followed<T> {
             left -= 1;
             sleep(MOMENT).await;
         }
+    }
+}
+
+/// What follows one thing.
+struct Following<T> {
+    followed: Followed<T>,
+    watch: Watch,
+    /// The content that was last found to be of no use.
+    rejected: Option<u64>,
+    metrics: Arc<Metrics>,
+}
+
+impl<T: Send + 'static> Follower for Following<T> {
+    fn source(&self) -> Source {
+        self.followed.source
+    }
+
+    async fn look(&mut self) {
+        self.watch.arm().await;
+        self.followed.look(&mut self.rejected, &self.metrics).await;
+    }
+
+    async fn rest(&mut self) {
+        self.watch.woken().await;
     }
 }
 
@@ -158,7 +188,9 @@ mod tests {
             followed.look(&mut rejected, &metrics).await;
         }
         let text = String::from_utf8(metrics.text().unwrap()).unwrap();
-        let of = |line: &&str| line.contains("\"certificate\"") && line.contains("reload");
+        let of = |line: &&str| {
+            line.contains("\"certificate\"") && line.contains("reload") && !line.contains("running")
+        };
         let lines: Vec<&str> = text.lines().filter(of).collect();
         let numbers: Vec<&str> = lines.iter().filter_map(|line| line.rsplit(' ').next()).collect();
         (files.1.lock().unwrap().clone(), numbers.join(" "))

@@ -4,6 +4,8 @@
 //! about, and it lets pass what only takes something away, so that it keeps no Job from being
 //! deleted. A process that ends would. One that had valid shapes keeps those.
 
+use std::convert::Infallible;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +13,7 @@ use super::metrics::Metrics;
 use super::metrics::reloads::Source;
 use super::operations::Readiness;
 use super::options::Loaded;
+use super::reload::follow::{Follower, follow};
 use super::reload::watch::Watch;
 use super::shape_files::{Mistakes, ShapeFiles};
 use crate::core::judge::Shapes;
@@ -72,20 +75,11 @@ impl InForce {
     }
 
     /// Follows the files for ever.
-    pub async fn follow(mut self, mut files: ShapeFiles, every: Duration) {
-        let mut watched = files.watched();
-        let mut watch = Watch::new(watched.clone(), every);
-        loop {
-            watch.woken().await;
-            if files.changed().await {
-                self.renew(files.take().await);
-                // Templates may stand elsewhere now.
-                if files.watched() != watched {
-                    watched = files.watched();
-                    watch = Watch::new(watched.clone(), every);
-                }
-            }
-        }
+    pub async fn follow(self, files: ShapeFiles, every: Duration) -> Infallible {
+        let watched = files.watched();
+        let watch = Watch::new(watched.clone(), every);
+        let metrics = Arc::clone(&self.metrics);
+        follow(Following { in_force: self, files, watched, watch, every }, metrics).await
     }
 
     fn renew(&mut self, result: Result<Loaded, Mistakes>) {
@@ -154,6 +148,39 @@ impl InForce {
         for report in &mistakes.0 {
             tracing::error!(report = report.trim_end(), "{message}");
         }
+    }
+}
+
+/// What follows the files of the shapes.
+struct Following {
+    in_force: InForce,
+    files: ShapeFiles,
+    watched: Vec<PathBuf>,
+    watch: Watch,
+    every: Duration,
+}
+
+impl Follower for Following {
+    fn source(&self) -> Source {
+        Source::Shapes
+    }
+
+    async fn look(&mut self) {
+        self.watch.arm().await;
+        if !self.files.changed().await {
+            return;
+        }
+        self.in_force.renew(self.files.take().await);
+        // Templates may stand elsewhere now.
+        if self.files.watched() != self.watched {
+            self.watched = self.files.watched();
+            self.watch = Watch::new(self.watched.clone(), self.every);
+            self.watch.arm().await;
+        }
+    }
+
+    async fn rest(&mut self) {
+        self.watch.woken().await;
     }
 }
 

@@ -1,6 +1,9 @@
 //! What was read anew while serving, and what could not be.
 
-use prometheus::{IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 
 use super::put;
 
@@ -39,6 +42,20 @@ pub struct Reloads {
     pub widened: IntCounter,
     reloads: IntCounterVec,
     failing: IntGaugeVec,
+    running: GaugeVec,
+    begun: Mutex<[Option<Instant>; Source::ALL.len()]>,
+}
+
+/// Files are being looked at for as long as this lives.
+pub struct Running<'r> {
+    reloads: &'r Reloads,
+    source: Source,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.reloads.begun()[self.source as usize] = None;
+    }
 }
 
 impl Reloads {
@@ -83,6 +100,17 @@ impl Reloads {
                     &["source"],
                 )?,
             )?,
+            running: put(
+                registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "jobshape_reload_running_seconds",
+                        "For how long files have been looked at that are being looked at now.",
+                    ),
+                    &["source"],
+                )?,
+            )?,
+            begun: Mutex::default(),
         };
         for source in Source::ALL {
             metrics.failing.with_label_values(&[source.word()]).set(0);
@@ -91,6 +119,24 @@ impl Reloads {
             }
         }
         Ok(metrics)
+    }
+
+    /// The files of `source` are being looked at from now on.
+    pub fn running(&self, source: Source) -> Running<'_> {
+        self.begun()[source as usize] = Some(Instant::now());
+        Running { reloads: self, source }
+    }
+
+    /// Says for how long, as it is now.
+    pub(super) fn look(&self) {
+        for (source, begun) in Source::ALL.into_iter().zip(*self.begun()) {
+            let seconds = begun.map_or(0.0, |begun| begun.elapsed().as_secs_f64());
+            self.running.with_label_values(&[source.word()]).set(seconds);
+        }
+    }
+
+    fn begun(&self) -> MutexGuard<'_, [Option<Instant>; Source::ALL.len()]> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// New content of `source` is in use.

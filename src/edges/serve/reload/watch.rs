@@ -8,12 +8,13 @@ use std::collections::HashMap;
 use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// A directory that is watched, and that it is still the same one.
@@ -21,15 +22,20 @@ type Identity = (u64, u64, Option<SystemTime>);
 
 /// Wakes whoever waits when one of some paths may have changed.
 pub struct Watch {
-    paths: Vec<PathBuf>,
     every: Duration,
     woken: Arc<Notify>,
+    watched: Arc<Mutex<Watched>>,
+}
+
+struct Watched {
+    paths: Vec<PathBuf>,
     watcher: Option<RecommendedWatcher>,
     armed: HashMap<PathBuf, Identity>,
 }
 
 impl Watch {
-    /// For these files and directories, which need not exist, and at least so often.
+    /// For these files and directories, which need not exist, and at least so often. Nothing is
+    /// watched before it is armed.
     pub fn new(paths: Vec<PathBuf>, every: Duration) -> Self {
         let woken = Arc::new(Notify::new());
         let wake = Arc::clone(&woken);
@@ -42,18 +48,26 @@ impl Watch {
         let watcher = watcher.inspect_err(|error| {
             tracing::warn!(%error, "no changes of files are told: they are looked for");
         });
-        let mut watch = Self { paths, every, woken, watcher: watcher.ok(), armed: HashMap::new() };
-        watch.arm();
-        watch
+        let watched = Watched { paths, watcher: watcher.ok(), armed: HashMap::new() };
+        Self { every, woken, watched: Arc::new(Mutex::new(watched)) }
+    }
+
+    /// Watches what is not watched yet: directories come, go and come again. It waits for their file
+    /// system, on another thread.
+    pub async fn arm(&self) {
+        let watched = Arc::clone(&self.watched);
+        let arm = move || watched.lock().unwrap_or_else(PoisonError::into_inner).arm();
+        // It ends before its time only with the process.
+        let _ = spawn_blocking(arm).await;
     }
 
     /// Waits for a change, or until it is time to look anyway.
-    pub async fn woken(&mut self) {
+    pub async fn woken(&self) {
         let _ = timeout(self.every, self.woken.notified()).await;
-        self.arm();
     }
+}
 
-    /// Watches what is not watched yet: directories come, go and come again.
+impl Watched {
     fn arm(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         for (folder, mode) in self.paths.iter().flat_map(|path| folders(path)) {
@@ -96,7 +110,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     /// Whether it is woken long before it would look by itself.
-    async fn is_woken(watch: &mut Watch) -> bool {
+    async fn is_woken(watch: &Watch) -> bool {
         timeout(Duration::from_secs(10), watch.woken()).await.is_ok()
     }
 
@@ -105,18 +119,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a");
         fs::write(&file, "1").unwrap();
-        let mut watch = Watch::new(vec![file.clone()], LONG);
+        let watch = Watch::new(vec![file.clone()], LONG);
+        watch.arm().await;
         fs::read(&file).unwrap();
         assert!(timeout(Duration::from_millis(300), watch.woken()).await.is_err());
         fs::write(folder.path().join("new"), "2").unwrap();
         fs::rename(folder.path().join("new"), &file).unwrap();
-        assert!(is_woken(&mut watch).await);
+        assert!(is_woken(&watch).await);
     }
 
     #[tokio::test]
     async fn without_events_it_wakes_by_the_clock() {
-        let mut watch = Watch::new(vec!["no-such-folder/file".into()], Duration::from_millis(20));
-        assert!(is_woken(&mut watch).await);
+        let watch = Watch::new(vec!["no-such-folder/file".into()], Duration::from_millis(20));
+        assert!(is_woken(&watch).await);
     }
 
     #[tokio::test]
@@ -125,14 +140,14 @@ mod tests {
         let inner = folder.path().join("inner");
         fs::create_dir(&inner).unwrap();
         let mut watch = Watch::new(vec![inner.clone()], Duration::from_millis(50));
+        watch.arm().await;
         fs::remove_dir(&inner).unwrap();
-        watch.woken().await;
+        watch.arm().await;
         fs::create_dir(&inner).unwrap();
-        watch.woken().await;
-        watch.woken().await;
+        watch.arm().await;
         watch.every = LONG;
         while timeout(Duration::from_millis(200), watch.woken()).await.is_ok() {}
         fs::write(inner.join("a"), "1").unwrap();
-        assert!(is_woken(&mut watch).await);
+        assert!(is_woken(&watch).await);
     }
 }
