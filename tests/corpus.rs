@@ -1,5 +1,8 @@
 //! Data that is beside the repository in CI and that a clone does not have.
 
+pub mod objects;
+mod offline;
+
 use std::path::{Path, PathBuf};
 
 /// A folder of it; nothing, said aloud, where there is none, which in CI is a failure.

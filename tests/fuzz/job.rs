@@ -39,7 +39,7 @@ fn bases() -> &'static Bases {
     static BASES: OnceLock<Bases> = OnceLock::new();
     BASES.get_or_init(|| {
         let shapes = shapes();
-        let [open, closed] = [0, 1].map(|index| filled(&shapes[index]).expect("examples"));
+        let [open, closed] = [0, 1].map(|index| filled(shapes[index].first()).expect("examples"));
         let normal = normal(&stored(&closed));
         Bases { shapes: together(shapes), open, closed, normal }
     })

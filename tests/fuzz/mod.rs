@@ -22,6 +22,7 @@ use jobshape::core::judge::Shapes;
 use jobshape::core::mistake::Mistake;
 use jobshape::core::shape::Shape;
 use jobshape::core::shape::document::{KIND, template_files};
+use jobshape::core::shape::template::Template;
 use jobshape::core::tree::Node;
 use jobshape::formats::documents::documents;
 use jobshape::formats::review::{Answer, Entrance, answer};
@@ -29,6 +30,9 @@ use serde_json::{Value, json};
 
 /// A uid of a request.
 pub const UID: &str = "0d9a8e6c-1c6f-4f7e-9a53-6a0f4e1f9a11";
+
+/// Who sends every request.
+pub const USER: &str = "somebody";
 
 /// The first shape of a text; what its `templateFrom` names are the documents after it. Nothing if
 /// the text holds no shape, or less than it names.
@@ -41,9 +45,9 @@ pub fn load(text: &str) -> Option<Result<Shape, Vec<Mistake>>> {
     (templates.len() == files).then(|| Shape::load(&root, &templates))
 }
 
-/// The Job that a shape has to admit, with the examples of its variables.
-pub fn filled(shape: &Shape) -> Option<Value> {
-    Some(shape.fill(&[]).ok()?.to_json())
+/// The object that a template has to admit, with the examples of its variables.
+pub fn filled(template: &Template) -> Option<Value> {
+    Some(template.fill(&[]).ok()?.to_json())
 }
 
 /// These shapes and no others.
@@ -57,7 +61,7 @@ pub fn review_of(operation: &str, namespace: &str, kind: &Value, object: &str) -
     format!(
         r#"{{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{{"uid":"{UID}",
 "kind":{{"group":"batch","version":"v1","kind":{kind}}},"name":"x","namespace":{namespace},"operation":{operation},
-"userInfo":{{"username":"somebody","groups":["system:authenticated"]}},"object":{object},"oldObject":null}}}}"#
+"userInfo":{{"username":"{USER}","groups":["system:authenticated"]}},"object":{object},"oldObject":null}}}}"#
     )
 }
 

@@ -1,12 +1,13 @@
 //! Whatever shape document comes: its mistakes have places, and one that loads admits its own
-//! template.
+//! templates.
 
 use jobshape::core::shape::document::Operation;
+use jobshape::core::shape::identities::Requester;
 use jobshape::core::tree::NOWHERE;
 use jobshape::formats::report::snippet::{Style, mistake};
 use jobshape::formats::text::Source;
 
-use super::{ask, filled, load, review_of, together};
+use super::{USER, ask, filled, load, review_of, together};
 
 /// Checks one text that may hold a shape and, after it, the templates that it names.
 ///
@@ -29,17 +30,21 @@ pub fn check(data: &[u8]) {
         }
     };
     let _ = (shape.open_places(), shape.literal_braces(), shape.warnings());
-    let (Some(job), [namespace, ..], [operation, ..]) =
-        (filled(&shape), &shape.namespaces[..], &shape.operations[..])
-    else {
+    let ([namespace, ..], [operation, ..]) = (&shape.namespaces[..], &shape.operations[..]) else {
         return;
     };
+    let requester = Requester { user: USER, groups: &Vec::<String>::new() };
+    if !shape.is_for(Some(&requester)) || shape.exempts(Some(&requester)) {
+        return;
+    }
     let operation = match operation {
         Operation::Create => "CREATE",
         Operation::Update => "UPDATE",
     };
-    let review = review_of(operation, namespace, &job["kind"], &job.to_string());
-    let answer = ask(&together(vec![shape.clone()]), &review);
-    let record = answer.record;
-    assert_eq!((record.verdict, record.findings), ("allow", 0), "{:?}\n{job}", record.rules);
+    let shapes = together(vec![shape.clone()]);
+    for object in shape.written().filter_map(filled) {
+        let review = review_of(operation, namespace, &object["kind"], &object.to_string());
+        let record = ask(&shapes, &review).record;
+        assert_eq!((record.verdict, record.findings), ("allow", 0), "{:?}\n{object}", record.rules);
+    }
 }
