@@ -2,6 +2,8 @@
 
 pub mod objects;
 mod offline;
+mod online;
+mod table;
 
 use std::path::{Path, PathBuf};
 

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use jobshape::core::kubernetes::api::{Api, Kind};
 use jobshape::core::mistake::Mistake;
 use jobshape::core::shape::Shape;
 use jobshape::core::tree::Node;
@@ -37,16 +38,17 @@ impl Object {
         }
     }
 
-    /// The shape of it, for a namespace.
+    /// The shape of it, for a namespace. What the server generates is no part of a template.
     pub fn shape(&self, namespace: &str) -> Result<Shape, Vec<Mistake>> {
+        let template = ungenerated(self.value.clone());
         let document = json!({
             "apiVersion": "jobshape.dev/v1alpha1",
             "kind": "JobShape",
             "metadata": {"name": "corpus"},
             "spec": {
                 "match": {"namespaces": [namespace]},
-                "literals": literals(&self.value),
-                "templates": [self.value],
+                "literals": literals(&template),
+                "templates": [template],
             },
         });
         Shape::load(&Node::from_json(&document), &[])
@@ -99,6 +101,23 @@ impl Corpus {
     }
 }
 
+/// A Job without the selector and the labels that the server generates.
+fn ungenerated(mut object: Value) -> Value {
+    if object["kind"] == "Job" && object["spec"]["manualSelector"] != true {
+        if let Some(spec) = object["spec"].as_object_mut() {
+            spec.remove("selector");
+        }
+        let labels = object.pointer_mut("/spec/template/metadata/labels");
+        if let Some(labels) = labels.and_then(Value::as_object_mut) {
+            let generated = ["controller-uid", "job-name"];
+            labels.retain(|key, _| {
+                !generated.contains(&key.strip_prefix("batch.kubernetes.io/").unwrap_or(key))
+            });
+        }
+    }
+    object
+}
+
 /// What in a template looks as if something had to be filled in, and stands there as it is.
 fn literals(value: &Value) -> Vec<String> {
     let mut found = vec![];
@@ -137,5 +156,34 @@ fn angles(text: &str, found: &mut Vec<String>) {
                 found.push(format!("<{inner}>"));
             }
         }
+    }
+}
+
+/// An object without what this server does not know, or takes out before it asks anybody.
+pub fn known(api: &Api, object: &Value) -> Value {
+    let root = if object["kind"] == "CronJob" { api.cron_job() } else { api.job() };
+    within(api, root, &[], object)
+}
+
+/// The same of a part; in the entries of some lists more goes.
+fn within(api: &Api, kind: Kind, gone: &[&str], value: &Value) -> Value {
+    match (kind, value) {
+        (Kind::Struct(_), Value::Object(map)) => map
+            .iter()
+            .filter(|(key, _)| !gone.contains(&key.as_str()))
+            .filter_map(|(key, value)| {
+                let field = api.field(kind, key)?;
+                let here = |releases: &[&str]| releases.iter().any(|v| field.versions.contains(v));
+                let inside = field.gated_inside.iter().filter(|(_, releases)| here(releases));
+                let inside: Vec<&str> = inside.map(|(name, _)| *name).collect();
+                let kept = !here(&field.gated);
+                kept.then(|| (key.clone(), within(api, field.kind, &inside, value)))
+            })
+            .collect(),
+        (Kind::List(list), Value::Array(items)) => {
+            let item = api.list(list).item;
+            items.iter().map(|value| within(api, item, gone, value)).collect()
+        }
+        (_, other) => other.clone(),
     }
 }
