@@ -6,8 +6,8 @@
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::cron_jobs both_ways::governed both_ways::life \
-	both_ways::random both_ways::several both_ways::updates matrix harness::cluster harness::lifetime harness::webhook \
-	messages::server serve::identified serve::retried tables::tests::the_committed_table
+	both_ways::random both_ways::several both_ways::updates corpus::online matrix harness::cluster harness::lifetime harness::webhook \
+	messages::server serve::identified serve::retried tables::tests::the_committed_table yaml::differences::kubectl
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,10 +45,10 @@ lint: ## format, clippy, documentation, and the dependencies by deny.toml
 	cargo deny --offline check bans licenses sources
 
 # Every release that tests/apiserver has a module for, or VERSIONS=1.36.3,1.37.2; each is built once.
-matrix: apiserver ## every small change of a Job, on every Kubernetes release: docs/matrix.md
+matrix: apiserver ## every small change of a Job, and Jobs of others, on every Kubernetes release: docs/matrix.md
 	CARGO_PROFILE_RELEASE_LTO=off JOBSHAPE_VERSIONS=$(VERSIONS) \
 		cargo test --release --test main -- --ignored --exact --nocapture matrix::the_whole_matrix \
-			both_ways::cron_jobs::on_every_release both_ways::several::on_every_release
+			corpus::online::on_every_release both_ways::cron_jobs::on_every_release both_ways::several::on_every_release
 
 # Some ten minutes; `cargo test --test faults` is the short form.
 faults: apiserver ## what two replicas survive, with Jobs being created all along: docs/faults.md

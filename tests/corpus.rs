@@ -7,6 +7,8 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
+use jobshape::core::judge::Findings;
+
 /// A folder of it; nothing, said aloud, where there is none, which in CI is a failure.
 pub fn shared(part: &str) -> Option<PathBuf> {
     let root = std::env::var_os("JOBSHAPE_SHARED")
@@ -18,4 +20,10 @@ pub fn shared(part: &str) -> Option<PathBuf> {
     assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "no corpus, and this is CI");
     println!("not run: no corpus");
     None
+}
+
+/// Findings, for a failure.
+fn said(judged: &Findings) -> String {
+    let found = judged.findings.iter().map(|f| format!("{}: {}", f.path, f.message));
+    found.collect::<Vec<_>>().join("; ")
 }

@@ -107,12 +107,14 @@ fn ungenerated(mut object: Value) -> Value {
         if let Some(spec) = object["spec"].as_object_mut() {
             spec.remove("selector");
         }
-        let labels = object.pointer_mut("/spec/template/metadata/labels");
-        if let Some(labels) = labels.and_then(Value::as_object_mut) {
-            let generated = ["controller-uid", "job-name"];
-            labels.retain(|key, _| {
-                !generated.contains(&key.strip_prefix("batch.kubernetes.io/").unwrap_or(key))
-            });
+        for place in ["/metadata/labels", "/spec/template/metadata/labels"] {
+            let labels = object.pointer_mut(place);
+            if let Some(labels) = labels.and_then(Value::as_object_mut) {
+                let generated = ["controller-uid", "job-name"];
+                labels.retain(|key, _| {
+                    !generated.contains(&key.strip_prefix("batch.kubernetes.io/").unwrap_or(key))
+                });
+            }
         }
     }
     object
@@ -152,7 +154,9 @@ fn angles(text: &str, found: &mut Vec<String>) {
     for (open, _) in text.match_indices('<') {
         if let Some(close) = text[open..].find('>') {
             let inner = &text[open + 1..open + close];
-            if !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+            if !inner.is_empty()
+                && inner.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+            {
                 found.push(format!("<{inner}>"));
             }
         }

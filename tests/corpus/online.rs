@@ -15,8 +15,11 @@ use jobshape::formats::review::{Answer, Entrance, answer};
 use serde_json::{Value, json};
 
 use super::objects::{Corpus, Object, corpus, known};
+use super::said;
 use super::table::Agreement;
-use crate::apiserver::{self, Cluster, ControlPlane, Identity, Namespace, Probe, Session, versions};
+use crate::apiserver::{
+    self, Cluster, ControlPlane, Identity, Namespace, Probe, Session, versions,
+};
 use crate::both_ways::asked::unseen;
 use crate::both_ways::refusal::Spoken;
 use crate::both_ways::webhook::{configuration, job, shape};
@@ -59,7 +62,12 @@ struct Trial<'t> {
 }
 
 /// Compares so many changes of each of these objects.
-async fn agreement(cluster: &Cluster, corpus: &Corpus, objects: &[Object], changes: usize) -> Agreement {
+async fn agreement(
+    cluster: &Cluster,
+    corpus: &Corpus,
+    objects: &[Object],
+    changes: usize,
+) -> Agreement {
     let namespace = cluster.namespace("corpus").await.unwrap();
     let other = shape(&namespace.name, "  - {name: everything}");
     let webhook = start(Options {
@@ -108,10 +116,8 @@ impl Trial<'_> {
         }
         // What this server takes out no Job can have there: the template is made without it.
         let known = known(self.api, &object.value);
-        if known != object.value {
-            self.note(|tally| tally.dropped(&object));
-            object.value = known;
-        }
+        let dropped = known != object.value;
+        object.value = known;
         let manager = format!("{}-{index}", self.namespace.name);
         let unseen = self.sending(&object.value, "unseen");
         let judged = self.sending(&object.value, &manager);
@@ -119,6 +125,9 @@ impl Trial<'_> {
             Ok(accepted) => accepted.object,
             Err(refusal) => return self.note(|tally| tally.rejected(&object, &refusal.message)),
         };
+        if dropped {
+            self.note(|tally| tally.dropped(&object));
+        }
         let shape = match object.shape(&self.namespace.name) {
             Ok(shape) => shape,
             Err(mistakes) => {
@@ -201,7 +210,8 @@ impl Trial<'_> {
         let what = change.describe();
         match (&differs, &online) {
             (Some(difference), None) => {
-                return tally.wrong(place, &format!("{what}: ADMITTED with an effect: {difference}"));
+                return tally
+                    .wrong(place, &format!("{what}: ADMITTED with an effect: {difference}"));
             }
             (None, Some(said)) => {
                 return tally.wrong(place, &format!("{what}: REFUSED without an effect: {said}"));
@@ -215,14 +225,12 @@ impl Trial<'_> {
             // What the server takes out before anybody is asked stands in the file all the same.
             tally.only_offline += 1;
         } else {
-            tally.wrong(place, &format!("{what}: admitted online: {admitted}, offline: {}", said(offline)));
+            tally.wrong(
+                place,
+                &format!("{what}: admitted online: {admitted}, offline: {}", said(offline)),
+            );
         }
     }
-}
-
-fn said(judged: &Findings) -> String {
-    let found = judged.findings.iter().map(|f| format!("{}: {}", f.path, f.message));
-    found.collect::<Vec<_>>().join("; ")
 }
 
 /// Some objects, some changes of each.
@@ -251,6 +259,7 @@ async fn on_every_release() {
         measured.print();
         all.push(measured);
     }
+    eprintln!("{}", super::table::readings());
     all.iter().for_each(Agreement::check);
     if versions() == apiserver::VERSIONS {
         super::table::write(&all);

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use super::objects::{Corpus, Object};
+use crate::matrix::table::{measured_at, put};
+use crate::yaml;
 
 /// The corpus on one server.
 #[derive(Debug, Default)]
@@ -66,7 +68,9 @@ impl Agreement {
             text.push_str(&format!("server-rejected: {file}#{number}: {message}\n"));
         }
         for (file, number) in &self.dropped {
-            text.push_str(&format!("compared without what the server takes out: {file}#{number}\n"));
+            text.push_str(&format!(
+                "compared without what the server takes out: {file}#{number}\n"
+            ));
         }
         for unread in &self.unread {
             text.push_str(&format!("not read: {unread}\n"));
@@ -120,6 +124,33 @@ const HEAD: [&str; 11] = [
     "wrong",
 ];
 
+const MARKER: &str = "<!-- the corpus: make matrix -->\n";
+
+/// Writes the table, and what came of the probes, into `docs/matrix.md`.
 pub fn write(all: &[Agreement]) {
-    let _ = all;
+    let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let mut text = measured_at();
+    text.push_str(&row(&HEAD.map(str::to_owned)));
+    text.push_str(&row(&HEAD.map(|_| "---".to_owned())));
+    text.extend(all.iter().map(|one| row(&one.cells())));
+    text.push('\n');
+    text.push_str(&readings());
+    put(MARKER, &text);
+}
+
+/// What came of the probes and of the manifests that kubectl has read too.
+pub fn readings() -> String {
+    let (Some(probes), Some((files, objects))) = (yaml::probes(), yaml::manifests()) else {
+        return String::new();
+    };
+    format!(
+        "| read as kubectl reads it | agreed | refused by intent | read otherwise |\n\
+         | --- | --- | --- | --- |\n\
+         | probes | {} | {} | {} |\n\
+         | manifests | {files} with {objects} objects | 0 | {} |\n",
+        probes.agreed,
+        probes.refused,
+        probes.read,
+        yaml::MANIFESTS.len(),
+    )
 }
