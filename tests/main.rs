@@ -11,6 +11,7 @@ mod harness;
 mod matrix;
 mod messages;
 mod observed;
+mod properties;
 mod reports;
 mod reviews;
 mod serve;

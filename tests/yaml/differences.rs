@@ -73,13 +73,6 @@ pub const DIFFERENCES: &[Difference] = &[
         probes: &["kyaml-nosep", "json-trailing-comma", "json-sep", "json-then-yaml"],
     },
     Difference {
-        what: "an integer of JSON beyond 2^63",
-        example: r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"x"},"spec":{"a":9223372036854775809}}"#,
-        kubectl: Ok(r#""a": 9223372036854776000"#),
-        refused: false,
-        probes: &["json-bigint"],
-    },
-    Difference {
         what: "a value of a type that the API does not have there",
         example: "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":[]}",
         kubectl: Err("cannot unmarshal array"),
