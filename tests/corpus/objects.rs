@@ -85,14 +85,16 @@ impl Corpus {
             Ok(source) => source,
             Err(mistake) => return self.unread.push(format!("{file}: {mistake}")),
         };
-        let mut number = 0;
-        for object in documents::objects(&source) {
-            number += 1;
+        for (index, object) in documents::objects(&source).into_iter().enumerate() {
             match object {
                 Ok(object) => {
                     let value = object.root.to_json();
                     if value["kind"] == "Job" || value["kind"] == "CronJob" {
-                        self.objects.push(Object { file: file.to_owned(), number, value });
+                        self.objects.push(Object {
+                            file: file.to_owned(),
+                            number: index + 1,
+                            value,
+                        });
                     }
                 }
                 Err(mistake) => self.unread.push(format!("{file}: {mistake}")),

@@ -53,6 +53,12 @@ fn decide(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
     answer(all.as_ref().and_then(|all| all.get(manager)).unwrap_or(shapes), entrance, body)
 }
 
+/// Has requests of this field manager decided by these shapes.
+fn serve(manager: &str, shapes: Shapes) {
+    let mut all = SHAPES.lock().unwrap_or_else(PoisonError::into_inner);
+    all.get_or_insert_default().insert(manager.to_owned(), shapes);
+}
+
 struct Trial<'t> {
     namespace: &'t Namespace<'t>,
     session: Session,
@@ -135,10 +141,7 @@ impl Trial<'_> {
                 return self.note(|tally| tally.wrong(&place, &format!("no template: {said}")));
             }
         };
-        let shapes = Shapes::new(vec![shape.clone()]).unwrap();
-        let mut all = SHAPES.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get_or_insert_default().insert(manager.clone(), shapes);
-        drop(all);
+        serve(&manager, Shapes::new(vec![shape.clone()]).unwrap());
 
         let offline = self.judge(&shape, &object.value);
         let again = self.judge(&shape, &stored);

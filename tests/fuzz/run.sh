@@ -20,6 +20,7 @@ targets=("$@")
 cargo fuzz --version >/dev/null 2>&1 ||
     RUSTC_BOOTSTRAP=0 cargo install cargo-fuzz --locked --version "$CARGO_FUZZ" --root "$TOOLS"
 
+echo "${targets[*]}: $minutes minutes each, on one core; tests/fuzz/target/TARGET.log says how it goes"
 failed=0
 for target in "${targets[@]}"; do
     seeds=tests/fuzz/seeds/$target corpus=tests/fuzz/corpus/$target

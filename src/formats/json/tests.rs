@@ -40,9 +40,10 @@ fn integers_beyond_64_bits_are_what_kubectl_sends_and_exact_in_a_request() {
     let written = "18446744073709551615";
     let sent = read(written, Skip::Nothing, Duplicates::Keep).unwrap();
     assert_eq!(sent.value, Value::Number(Number::Unsigned(u64::MAX)));
-    for (file, rounded) in
-        [(written, 18446744073709552000.0), ("11111111111111111111", 1.1111111111111111e19)]
-    {
+    for (file, rounded) in [
+        (written, 18_446_744_073_709_552_000.0),
+        ("11111111111111111111", 11_111_111_111_111_110_000.0),
+    ] {
         assert_eq!(tree(file).value, Value::Number(Number::from_f64(rounded)));
     }
     assert_eq!(tree("9223372036854775807").value, Value::Number(Number::Int(i64::MAX)));
