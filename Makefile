@@ -1,14 +1,14 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline mutants matrix faults apiserver lint tables manifests release image image-test reviews bench bench-decide bench-quick \
-	instructions
+.PHONY: help demo test test-offline mutants fuzz matrix faults apiserver lint tables manifests release image image-test \
+	reviews bench bench-decide bench-quick instructions
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::cron_jobs both_ways::governed both_ways::life \
-	both_ways::random both_ways::several both_ways::updates matrix harness::cluster harness::lifetime harness::webhook \
+	both_ways::random both_ways::several both_ways::updates corpus::online matrix harness::cluster harness::lifetime harness::webhook \
 	manifests::built manifests::documented manifests::invariants manifests::live manifests::mounted \
-	messages::server serve::identified serve::retried tables::tests::the_committed_table
+	messages::server serve::identified serve::retried tables::tests::the_committed_table yaml::differences::kubectl
 
 help: ## list these
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,21 +30,26 @@ test-offline: ## the tests that need no API server, and so no Go
 mutants: ## one mistake at a time in a copy of the sources, to show that the tests notice each
 	@tests/mutants/run.sh
 
+# An hour and a half, or MINUTES=1 for each of the four, or TARGETS="yaml job". `make test` replays the seeds.
+fuzz: ## inputs that nobody thought of: review bytes, YAML, shapes, edits of a Job
+	@tests/fuzz/run.sh $(or $(MINUTES),20) $(TARGETS)
+
 # The tests build it themselves when it is missing; here its progress can be seen.
 apiserver: ## build the API server of the tests from Go modules, once
 	@tests/apiserver/build.sh
 
 lint: ## format, clippy, documentation, and the dependencies by deny.toml
 	cargo fmt --all --check
+	cargo fmt --manifest-path tests/fuzz/Cargo.toml --check
 	cargo clippy --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
 	cargo deny --offline check bans licenses sources
 
 # Every release that tests/apiserver has a module for, or VERSIONS=1.36.3,1.37.2; each is built once.
-matrix: apiserver ## every small change of a Job, on every Kubernetes release: docs/matrix.md
+matrix: apiserver ## every small change of a Job, and Jobs of others, on every Kubernetes release: docs/matrix.md
 	CARGO_PROFILE_RELEASE_LTO=off JOBSHAPE_VERSIONS=$(VERSIONS) \
 		cargo test --release --test main -- --ignored --exact --nocapture matrix::the_whole_matrix \
-			both_ways::cron_jobs::on_every_release both_ways::several::on_every_release \
+			corpus::online::on_every_release both_ways::cron_jobs::on_every_release both_ways::several::on_every_release \
 			manifests::live::on_every_release
 
 # Some ten minutes; `cargo test --test faults` is the short form.

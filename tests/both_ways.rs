@@ -2,7 +2,7 @@
 //! is what the dispatcher gets, rule by rule and place by place.
 
 mod actions;
-mod asked;
+pub mod asked;
 mod attacks;
 mod cases;
 mod comparison;

@@ -1,4 +1,4 @@
-//! Every small change of a Job, at every place that the Job API has there: what an attacker, or a
+//! Every small change of a Job or a CronJob, at every place that the API has there: what an attacker, or a
 //! careless hand, could try.
 //!
 //! Nothing here knows what a change does. Sent to an API server, most of these Jobs are refused; of
@@ -22,7 +22,7 @@ pub use combine::{Random, combinations};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change(Vec<(String, Option<Value>)>);
 
-/// Every change of a single place of a Job, by what this table knows of the API: each absent field
+/// Every change of a single place of a Job or a CronJob, by what this table knows of the API: each absent field
 /// added, each present value changed, each entry removed, doubled, moved, renamed and added to;
 /// null, the empty and the zero of each field.
 #[must_use]
@@ -145,6 +145,21 @@ mod tests {
             format!("{main}/env/0/valueFrom = {{}}"),
         ] {
             assert!(has(&expected), "{expected}");
+        }
+    }
+
+    #[test]
+    fn a_cron_job_is_changed_in_itself_and_in_its_job() {
+        let spec = json!({"schedule": "0 3 * * *", "jobTemplate": {"spec": job()["spec"]}});
+        let cron_job = json!({"apiVersion": "batch/v1", "kind": "CronJob", "spec": spec});
+        let made = single(Api::get(), &cron_job);
+        for expected in [
+            "/spec/suspend = true",
+            "/spec/concurrencyPolicy = null",
+            "/spec/jobTemplate/spec/backoffLimit = 0",
+            "/spec/jobTemplate/spec/template/spec/containers/0/image removed",
+        ] {
+            assert!(made.iter().any(|change| change.describe() == expected), "{expected}");
         }
     }
 

@@ -102,9 +102,22 @@ fn key(value: &str, out: &mut String) {
     }
 }
 
-/// A JSON string is a double-quoted YAML scalar.
+/// A JSON string is a double-quoted YAML scalar, but for the characters that YAML does not take as
+/// they are.
 fn quoted(value: &str, out: &mut String) {
-    out.push_str(&serde_json::Value::from(value).to_string());
+    for c in serde_json::Value::from(value).to_string().chars() {
+        // Writing to a String does not fail.
+        let _ = match u32::from(c) {
+            _ if !is_hidden(c) => write!(out, "{c}"),
+            code @ ..=0xffff => write!(out, "\\u{code:04X}"),
+            code => write!(out, "\\U{code:08X}"),
+        };
+    }
+}
+
+/// What nobody sees, and what YAML knows as an escape only.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || crate::core::path::is_invisible(c) || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 fn text(value: &str, indent: usize, out: &mut String) {
@@ -142,9 +155,7 @@ fn as_lines(value: &str) -> Option<&'static str> {
     let simple = body.contains('\n')
         && !body.ends_with('\n')
         && !body.starts_with([' ', '\n', '\t'])
-        && !body
-            .chars()
-            .any(|c| (c.is_control() && c != '\n') || crate::core::path::is_invisible(c));
+        && !body.chars().any(|c| is_hidden(c) && c != '\n');
     simple.then_some(if value.ends_with('\n') { "" } else { "-" })
 }
 
@@ -159,7 +170,7 @@ mod tests {
             "plain": "a/b:c@sha256", "no": "no", "number": "42", "hex": "0x1F", "float": "1e3", "empty": "", "tilde": "~",
             "space": " a", "colon": "a: b", "hash": "a #b", "star": "*a", "dash": "-", "date": "2026-01-01", "sexa": "1:20",
             "script": "set -e\n\nif x; then\n  y\nfi\n", "nonl": "a\nb", "two": "a\nb\n\n", "lead": " a\nb", "tab": "a\tb\nc",
-            "unicode": "é\u{202e}\u{0}", "list": [[], {}, [1, [2]], {"a": [{"b": null, "c": true}]}], "big": 9_007_199_254_740_993_i64,
+            "unicode": "é\u{202e}\u{0}", "breaks": "a\u{85}\u{2028}\u{2029}\u{7f}\u{9b}", "none": "\u{feff}\u{fffe}\u{ffff}\u{e0001}", "list": [[], {}, [1, [2]], {"a": [{"b": null, "c": true}]}], "big": 9_007_199_254_740_993_i64,
             "1": "key", "on": "key", "": "key", "a\nb": "key", "<<": "key"
         });
         let text = yaml(&Node::from_json(&json));

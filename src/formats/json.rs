@@ -25,10 +25,12 @@ pub enum Skip {
     Job,
 }
 
-/// What becomes of a second key of the same name in one map.
+/// What becomes of a second key of the same name in one map: by it the text is a file, or what a
+/// server sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplicates {
-    /// A mistake, as befits a file: kubectl would silently keep the last.
+    /// A mistake, as befits a file: kubectl would silently keep the last. Integers beyond 2^63 are
+    /// rounded as kubectl rounds them before it sends the file.
     Refuse,
     /// Both are kept, and whoever looks at the tree decides.
     Keep,

@@ -18,15 +18,20 @@ pub fn decide(shapes: &Shapes, entrance: Entrance, body: &[u8]) -> Answer {
     let review: Value = serde_json::from_slice(body).unwrap_or_default();
     let request = &review["request"];
     if request["userInfo"]["username"] == SEEDER {
-        let response = json!({"uid": request["uid"], "allowed": true});
-        let review = json!({
-            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
-        });
-        return Answer { http: 200, body: review.to_string().into(), record: Record::default() };
+        return unseen(request);
     }
     let answered = answer(shapes, entrance, body);
     ASKED.lock().unwrap_or_else(PoisonError::into_inner).push(answered.record.clone());
     answered
+}
+
+/// Admits a request without a look at it.
+pub fn unseen(request: &Value) -> Answer {
+    let response = json!({"uid": request["uid"], "allowed": true});
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response,
+    });
+    Answer { http: 200, body: review.to_string().into(), record: Record::default() }
 }
 
 /// What it was asked about a namespace since the last look.

@@ -101,7 +101,7 @@ pub fn fields(api: &Api) -> Vec<(String, &Field)> {
 
 /// The field of the API at a place of a Job.
 fn field_at<'a>(api: &'a Api, job: &Value, place: &str) -> Option<(String, &'a Field)> {
-    let mut kind = api.job();
+    let mut kind = if job["kind"] == "CronJob" { api.cron_job() } else { api.job() };
     let mut value = job;
     let mut found = None;
     for step in place.split('/').skip(1) {
@@ -157,7 +157,7 @@ pub fn gated_within(api: &Api, job: &Value, place: &str) -> bool {
             _ => false,
         }
     }
-    let mut kind = api.job();
+    let mut kind = if job["kind"] == "CronJob" { api.cron_job() } else { api.job() };
     let mut value = job;
     let mut list: Option<&Field> = None;
     for step in place.split('/').skip(1) {

@@ -121,14 +121,17 @@ async fn prepare<'c>(cluster: &'c Cluster, base: &Base) -> (Namespace<'c>, Sendi
     (namespace, Sending { session, path })
 }
 
-struct Sending {
-    session: Session,
-    path: String,
+/// A way to send objects as dry runs.
+pub struct Sending {
+    /// Whose.
+    pub session: Session,
+    /// Where to.
+    pub path: String,
 }
 
 impl Sending {
     /// Where a busy machine kept the webhook from being heard, nothing was said: it is asked again.
-    async fn send(&self, job: &Value) -> Result<Accepted, Refusal> {
+    pub async fn send(&self, job: &Value) -> Result<Accepted, Refusal> {
         let mut again = 3;
         loop {
             match self.session.submit(Method::POST, &self.path, job).await {
@@ -140,7 +143,7 @@ impl Sending {
 }
 
 /// A sample that is the same for the same numbers.
-fn sample(mut all: Vec<Change>, count: usize, random: &mut Random) -> Vec<Change> {
+pub fn sample<T>(mut all: Vec<T>, count: usize, random: &mut Random) -> Vec<T> {
     let count = count.min(all.len());
     for index in 0..count {
         let other = index + random.below(all.len() - index);
@@ -239,7 +242,7 @@ impl Seen<'_> {
         if online != offline {
             // What the server takes out before anybody is asked stands in the file all the same.
             let allowed = !taken.effective || exception.is_some();
-            if online && allowed && self.holds_dropped(&taken.change, job) {
+            if online && allowed && holds_dropped(self.api, &taken.change, job) {
                 tally.only_offline += 1;
             } else {
                 let words = |admitted| if admitted { "admitted" } else { "refused" };
@@ -263,16 +266,16 @@ impl Seen<'_> {
         let places = parts.iter().flat_map(Change::places).map(place);
         places.collect::<Option<Vec<_>>>()?.into_iter().next()
     }
+}
 
-    /// Whether a change writes something that the server takes out, or that it writes itself: what
-    /// a client says the uid is, kind and version, which the path says too, and an owner that stands
-    /// there twice to the letter.
-    fn holds_dropped(&self, change: &Change, job: &Value) -> bool {
-        change.places().any(|place| {
-            matches!(place, "/apiVersion" | "/kind" | "/metadata/uid" | "/metadata/ownerReferences")
-                || super::coverage::gated_within(self.api, job, place)
-        })
-    }
+/// Whether a change writes something that the server takes out, or that it writes itself: what a
+/// client says the uid is, kind and version, which the path says too, and an owner that stands there
+/// twice to the letter.
+pub fn holds_dropped(api: &Api, change: &Change, job: &Value) -> bool {
+    change.places().any(|place| {
+        matches!(place, "/apiVersion" | "/kind" | "/metadata/uid" | "/metadata/ownerReferences")
+            || super::coverage::gated_within(api, job, place)
+    })
 }
 
 /// Does something for each, several at once.

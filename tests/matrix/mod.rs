@@ -12,7 +12,7 @@ pub mod measure;
 mod newer;
 pub mod normal;
 mod spellings;
-mod table;
+pub mod table;
 
 use jobshape::core::kubernetes::api::Api;
 
@@ -53,7 +53,7 @@ async fn quick(name: &str) {
 }
 
 /// What the server says that there is.
-async fn server_api(cluster: &Cluster) -> &'static Api {
+pub async fn server_api(cluster: &Cluster) -> &'static Api {
     let version = cluster.version().await.unwrap();
     let minor = apiserver::minor(&version).to_owned();
     let session = cluster.session(&Identity::Admin).await.unwrap();

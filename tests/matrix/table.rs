@@ -132,12 +132,21 @@ const END: &str = "<!-- its end -->\n";
 
 /// Writes both tables into `docs/matrix.md`, with the commit they were measured at.
 pub fn write(all: &[Measured]) {
+    put(TABLE, &format!("{}{}", measured_at(), markdown(all)));
+    put(GATED, &gated(Api::get()));
+}
+
+/// The commit that something is measured at, as a sentence of its own.
+pub fn measured_at() -> String {
     let git = std::process::Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
     let commit = git.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned());
-    let at = format!("Measured at commit {}.\n\n", commit.unwrap_or_default());
+    format!("Measured at commit {}.\n\n", commit.unwrap_or_default())
+}
+
+/// Writes something into `docs/matrix.md`, behind a marker.
+pub fn put(marker: &str, content: &str) {
     let text = std::fs::read_to_string(FILE).unwrap();
-    let text = with(&text, TABLE, &format!("{at}{}", markdown(all)));
-    std::fs::write(FILE, with(&text, GATED, &gated(Api::get()))).unwrap();
+    std::fs::write(FILE, with(&text, marker, content)).unwrap();
 }
 
 /// The text with something else between a marker and its end.

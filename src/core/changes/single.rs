@@ -15,7 +15,8 @@ struct Maker<'a> {
 /// Every change of a single place; some of them change nothing, and some are there twice.
 pub(super) fn all(api: &Api, job: &Value) -> Vec<Change> {
     let mut maker = Maker { api, made: vec![] };
-    maker.node("", job, api.job());
+    let kind = if job["kind"] == "CronJob" { api.cron_job() } else { api.job() };
+    maker.node("", job, kind);
     maker.made
 }
 

@@ -171,8 +171,15 @@ impl<'a> Visitor<'a> for Seed<'_, 'a> {
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<Value<'a>, E> {
-        let number = i64::try_from(value).map_or(Number::Unsigned(value), Number::Int);
-        Ok(Value::Number(number))
+        Ok(Value::Number(match i64::try_from(value) {
+            Ok(int) => Number::Int(int),
+            // kubectl has no integer that large: what it sends is the nearest double.
+            #[expect(clippy::cast_precision_loss, reason = "as kubectl does")]
+            Err(_) if self.reader.duplicates == Duplicates::Refuse => {
+                Number::from_f64(value as f64)
+            }
+            Err(_) => Number::Unsigned(value),
+        }))
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value<'a>, E> {
