@@ -1,6 +1,7 @@
 //! Eight ways in which a boundary is not what its shapes say, and how each is mended.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -44,7 +45,7 @@ pub const ALL: &[Break] = &breaks! {
     "the configuration was never applied": "configuration", "there is no", delete_configuration, apply;
     "a governed namespace is missing from the selector": "namespaces", "does not send pm-agent", other_namespace, apply;
     "one replica serves an old digest": "replicas", "is served as", old_digest, let_go;
-    "the certificate has expired": "replicas", "ended", expire, renew;
+    "the certificate has expired": "replicas", "the certificate has expired", expire, renew;
     "RBAC is too wide": "rights", "may create Pods", widen, narrow;
     "the failurePolicy was changed": "configuration", "failurePolicy", ignore, apply;
     "a shape was never shipped": "replicas", "is not served", expect_more, expect_what_is;
@@ -100,7 +101,8 @@ async fn let_go(installation: &mut Installation) -> Result<(), Failure> {
 
 async fn expire(installation: &mut Installation) -> Result<(), Failure> {
     let authority = crate::outside::authority::Authority::new("expired")?;
-    let leaf = authority.expired()?;
+    // One that has ended already is not taken up, as long as there is a good one.
+    let leaf = authority.leaf(Duration::from_secs(5))?;
     for node in &mut installation.nodes {
         node.certificate.held = true;
         let files = [("tls.crt", leaf.certificate.clone()), ("tls.key", leaf.key.clone())];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::service::ready_pods;
+use super::service::{Endpoints, endpoints};
 use super::{Verification, items, listed, unknown};
 use crate::edges::cluster::replica::{ANNOTATION, LABEL, LABEL_VALUE, Report, name};
 use crate::formats::report::verified::Line;
@@ -12,8 +12,8 @@ const CHECK: &str = "replicas";
 /// Also what they say, by Pod.
 pub(super) async fn look(verification: &Verification<'_>) -> (Vec<Line>, BTreeMap<String, Report>) {
     let none = BTreeMap::new();
-    let pods = match ready_pods(verification).await {
-        Ok(pods) => pods,
+    let Endpoints { ready, unready } = match endpoints(verification).await {
+        Ok(endpoints) => endpoints,
         Err(error) => return (vec![unknown(CHECK, "the endpoints of the Service", &error)], none),
     };
     let namespace = &verification.names.namespace;
@@ -34,7 +34,7 @@ pub(super) async fn look(verification: &Verification<'_>) -> (Vec<Line>, BTreeMa
     let mut lines = vec![];
     let (mut good, mut silent) = (vec![], vec![]);
     let wanted = verification.wanted();
-    for pod in &pods {
+    for pod in &ready {
         let Some(report) = said(pod) else {
             silent.push(pod.clone());
             continue;
@@ -49,12 +49,13 @@ pub(super) async fn look(verification: &Verification<'_>) -> (Vec<Line>, BTreeMa
         }
         reports.insert(pod.clone(), report);
     }
+    lines.extend(unready.iter().map(|pod| not_ready(pod, said(pod))));
     if !silent.is_empty() {
         let message = format!("{} is ready and does not say what it serves", listed(&silent));
         let fix = "run it with --publish, and let its account write Leases in its namespace: manifests/base";
         lines.push(Line::failed(CHECK, message, fix));
     }
-    if !good.is_empty() && lines.is_empty() {
+    if !good.is_empty() && !lines.iter().any(Line::is_failed) {
         let message = format!("{} serve exactly these shapes", listed(&good));
         lines.push(Line::ok(CHECK, message));
     }
@@ -69,6 +70,17 @@ pub(super) async fn look(verification: &Verification<'_>) -> (Vec<Line>, BTreeMa
         lines.push(Line::note(CHECK, message));
     }
     (lines, reports)
+}
+
+/// One that is not asked. What it says itself is the reason; without that it may be on its way.
+fn not_ready(pod: &str, report: Option<Report>) -> Line {
+    match report.and_then(|report| report.not_ready) {
+        Some(reason) => {
+            let fix = "see its log, and docs/runbook.md";
+            Line::failed(CHECK, format!("{pod} is not ready: {reason}"), fix)
+        }
+        None => Line::note(CHECK, format!("{pod} is not ready, and does not say why")),
+    }
 }
 
 impl Verification<'_> {
@@ -112,6 +124,16 @@ fn differences(wanted: &BTreeMap<&str, &str>, report: &Report) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn why_one_is_not_ready_is_what_it_says() {
+        let reason = Some("the certificate ended at noon".to_owned());
+        let line = not_ready("a", Some(Report { not_ready: reason, ..Report::default() }));
+        assert!(line.is_failed());
+        assert_eq!(line.message, "a is not ready: the certificate ended at noon");
+        assert!(!not_ready("a", Some(Report::default())).is_failed());
+        assert!(!not_ready("a", None).is_failed());
+    }
 
     #[test]
     fn what_is_missing_old_or_too_much_is_named() {

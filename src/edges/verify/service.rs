@@ -1,5 +1,9 @@
 //! Is there somebody behind the Service that the configuration names?
 
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
 use super::{Verification, items, unknown};
 use crate::formats::report::verified::Line;
 
@@ -27,9 +31,9 @@ pub(super) async fn look(verification: &Verification<'_>) -> Vec<Line> {
             format!("the Service {name} has no port {PORT}, which the configuration names");
         return vec![Line::failed(CHECK, message, "apply the manifests: docs/install.md")];
     }
-    match ready_pods(verification).await {
+    match endpoints(verification).await {
         Err(error) => vec![unknown(CHECK, "the endpoints of the Service", &error)],
-        Ok(ready) => vec![match ready.len() {
+        Ok(Endpoints { ready, .. }) => vec![match ready.len() {
             0 => {
                 let message = format!(
                     "the Service {name} has no ready endpoint: what fails closed refuses every Job"
@@ -47,26 +51,65 @@ pub(super) async fn look(verification: &Verification<'_>) -> Vec<Line> {
     }
 }
 
-/// The names of the Pods that are ready behind the Service; of an endpoint without a Pod its address.
-pub(super) async fn ready_pods(
-    verification: &Verification<'_>,
-) -> Result<Vec<String>, kube::Error> {
+/// The Pods behind the Service, by name; of an endpoint without a Pod its address.
+pub(super) struct Endpoints {
+    /// Those that are asked.
+    pub ready: Vec<String>,
+    /// Those that should be, and are not: neither ready nor about to end.
+    pub unready: Vec<String>,
+}
+
+/// What the EndpointSlices say.
+pub(super) async fn endpoints(verification: &Verification<'_>) -> Result<Endpoints, kube::Error> {
     let (namespace, name) = (&verification.names.namespace, &verification.names.service);
     let path = format!(
         "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{name}"
     );
     let slices = verification.get(&path).await?;
-    let endpoints = items(&slices).iter().flat_map(|slice| slice["endpoints"].as_array()).flatten();
-    // Not said is ready (discovery/v1 EndpointConditions).
-    let ready = endpoints.filter(|endpoint| endpoint["conditions"]["ready"] != false);
-    let mut names: Vec<String> = ready
-        .filter_map(|endpoint| {
-            let pod = endpoint["targetRef"]["name"].as_str();
-            pod.or_else(|| endpoint["addresses"][0].as_str()).map(str::to_owned)
-        })
-        .collect();
+    Ok(sorted(items(&slices)))
+}
+
+fn sorted(slices: &[Value]) -> Endpoints {
+    let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array()).flatten();
     // A Pod of two address families is in two slices.
-    names.sort();
-    names.dedup();
-    Ok(names)
+    let (mut ready, mut unready) = (BTreeSet::new(), BTreeSet::new());
+    for endpoint in endpoints {
+        let pod = endpoint["targetRef"]["name"].as_str();
+        let Some(name) = pod.or_else(|| endpoint["addresses"][0].as_str()) else { continue };
+        let conditions = &endpoint["conditions"];
+        // Not said is ready, and not about to end (discovery/v1 EndpointConditions).
+        if conditions["ready"] != false {
+            ready.insert(name.to_owned());
+        } else if conditions["terminating"] != true {
+            unready.insert(name.to_owned());
+        }
+    }
+    unready.retain(|name| !ready.contains(name));
+    Endpoints { ready: ready.into_iter().collect(), unready: unready.into_iter().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn who_is_asked_and_who_should_be() {
+        let of = |pod: &str, conditions: Value| json!({"addresses": ["10.0.0.1"], "targetRef": {"name": pod}, "conditions": conditions});
+        let slices = [
+            json!({"endpoints": [
+                of("a", json!({})),
+                of("b", json!({"ready": true})),
+                of("c", json!({"ready": false})),
+                of("d", json!({"ready": false, "terminating": true})),
+                {"addresses": ["10.0.0.9"]},
+            ]}),
+            json!({"endpoints": [of("b", json!({"ready": true}))]}),
+            json!({}),
+        ];
+        let endpoints = sorted(&slices);
+        assert_eq!(endpoints.ready, ["10.0.0.9", "a", "b"]);
+        assert_eq!(endpoints.unready, ["c"]);
+    }
 }

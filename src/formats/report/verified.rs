@@ -61,6 +61,12 @@ impl Line {
         Line { fix: Some(fix.into()), ..Line::new(check, Status::Failed, message) }
     }
 
+    /// Whether it is not as it should be.
+    #[must_use]
+    pub fn is_failed(&self) -> bool {
+        self.status == Status::Failed
+    }
+
     /// The same about these in particular.
     #[must_use]
     pub fn with(mut self, details: Vec<String>) -> Line {
