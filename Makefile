@@ -1,7 +1,7 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-offline mutants fuzz matrix faults apiserver lint tables manifests release image image-test \
+.PHONY: help demo demo-install test test-offline mutants fuzz matrix faults apiserver lint tables manifests release image image-test \
 	reviews bench bench-decide bench-quick instructions
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
@@ -16,6 +16,9 @@ help: ## list these
 demo: apiserver ## a real API server, the webhook, one Job admitted and the rest refused; KEEP=1 leaves it up
 	@cargo build --bin jobshape --example demo
 	@KEEP=$(KEEP) cargo run --quiet --example demo
+
+demo-install: apiserver ## the manifests on a real API server as they are committed: verified, broken in eight ways, verified
+	@cargo test --test install -- --nocapture live
 
 test: apiserver ## all tests, against a real API server
 	cargo test --doc

@@ -40,6 +40,10 @@ struct Cli {
 /// Where shapes and their tests are unless somebody says otherwise.
 const DEFAULT_FOLDER: &str = "rules";
 
+/// What is logged unless RUST_LOG says otherwise. Whenever a kubelet swaps a folder, notify warns of a
+/// watch that went with the old one; that files are looked at at all is watched elsewhere.
+const ORDINARY: &str = "info,notify=error";
+
 /// What every verb's exit status means.
 const EXIT_STATUS: &str = "Exit status:
   0  everything was admitted, or passed
@@ -221,7 +225,7 @@ pub fn say(text: &str) {
 /// # Errors
 /// Those of what is done meanwhile.
 pub fn logging(live: impl FnOnce() -> Result<u8, CannotRun>) -> Result<u8, CannotRun> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(ORDINARY));
     let log = whole(&std::io::stderr()).and_then(Log::start).map_err(CannotRun::because)?;
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(log.clone());
     if is_watched() {

@@ -25,7 +25,8 @@ pub struct Break {
     pub mend: for<'a> fn(&'a mut Installation) -> Done<'a>,
 }
 
-const CONFIGURATION: &str =
+/// The configuration in the API.
+pub const CONFIGURATION: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/jobshape";
 
 macro_rules! breaks {

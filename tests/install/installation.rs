@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::apiserver::{Cluster, ControlPlane, Failure, Identity, Options, Session, Supervised};
+use crate::apiserver::{
+    Cluster, ControlPlane, Failure, Identity, Method, Options, Refusal, Session, Supervised,
+};
 use crate::balancer::{Balancer, Dead};
-use crate::breaks::Break;
+use crate::breaks::{Break, CONFIGURATION};
 use crate::kubelet::{self, Mount};
 use crate::outside::authority::Volume;
 use crate::outside::{Replica, Settings};
@@ -37,7 +39,15 @@ pub struct Node {
     pub shapes: Mount,
     /// Its certificate.
     pub certificate: Mount,
-    replica: Replica,
+    settings: Settings,
+    /// Its process, unless it was stopped.
+    replica: Option<Replica>,
+}
+
+impl Node {
+    fn tail(&self) -> Option<String> {
+        self.replica.as_ref().map(Replica::tail)
+    }
 }
 
 /// Everything that `verify` looks at.
@@ -46,8 +56,10 @@ pub struct Installation {
     /// The two replicas.
     pub nodes: Vec<Node>,
     _balancer: Balancer,
-    /// What makes the certificates.
-    pub rotator: Supervised,
+    /// What makes the certificates, unless it was stopped.
+    rotator: Option<Supervised>,
+    /// How that is started.
+    rotating: Vec<String>,
     /// The administrator.
     pub session: Session,
     /// What `verify` is told to expect.
@@ -102,7 +114,7 @@ impl Installation {
         let rotating = session.get(&deployment(CERTIFICATES)).await?.body;
         let kubeconfig_of = |account| cluster.kubeconfig_for(account);
         let kubeconfig = kubeconfig_of(&Identity::Admin)?;
-        let rotator = start_rotator(plane, &rotating, &kubeconfig_of(&accounts[1])?)?;
+        let rotating = rotator_arguments(&rotating, &kubeconfig_of(&accounts[1])?);
 
         let mut nodes = vec![];
         for pod in ["jobshape-one", "jobshape-two"] {
@@ -122,18 +134,91 @@ impl Installation {
                 "export KUBECONFIG={} POD_NAME={pod} POD_UID={uid} POD_NAMESPACE={OWN}",
                 kubeconfig_of(&accounts[0])?.display()
             );
-            let replica = Replica::start(plane, pod, settings)?;
-            nodes.push(Node { pod: pod.to_owned(), shapes, certificate, replica });
+            nodes.push(Node { pod: pod.to_owned(), shapes, certificate, settings, replica: None });
         }
         let service = session.get(&format!("/api/v1/namespaces/{OWN}/services/{NAME}")).await?.body;
         let address = service["spec"]["clusterIP"].as_str().and_then(|ip| ip.parse().ok());
         let address: Ipv4Addr =
             address.ok_or_else(|| Failure::new(format!("no address: {service}")))?;
-        let settings: Vec<&Settings> = nodes.iter().map(|node| &node.replica.settings).collect();
+        let settings: Vec<&Settings> = nodes.iter().map(|node| &node.settings).collect();
         let at = SocketAddr::from((address, 443));
         let balancer = Balancer::start(plane, at, &settings, Dead::Kept).await?;
         let shapes = vec![SHAPES.to_owned()];
-        Ok(Self { nodes, _balancer: balancer, rotator, session, shapes, kubeconfig, cluster })
+        let mut installation = Self {
+            nodes,
+            _balancer: balancer,
+            rotator: None,
+            rotating,
+            session,
+            shapes,
+            kubeconfig,
+            cluster,
+        };
+        installation.start_rotator()?;
+        for number in 0..installation.nodes.len() {
+            installation.start_replica(number)?;
+        }
+        Ok(installation)
+    }
+
+    /// Starts a replica with what is mounted into it now.
+    pub fn start_replica(&mut self, number: usize) -> Result<(), Failure> {
+        let node = &mut self.nodes[number];
+        node.replica =
+            Some(Replica::start(plane(self.cluster)?, &node.pod, node.settings.clone())?);
+        Ok(())
+    }
+
+    /// Another program from its next start on.
+    pub fn replace_program(&mut self, number: usize, program: &str) {
+        self.nodes[number].settings.program[0] = program.to_owned();
+    }
+
+    /// Ends a replica as the kubelet does, and waits for that.
+    pub async fn stop_replica(&mut self, number: usize) -> Result<(), Failure> {
+        if let Some(mut replica) = self.nodes[number].replica.take() {
+            // What starts it hears no signal yet.
+            replica.until_it_answers().await?;
+            replica.signal("TERM")?;
+            replica.wait_for_the_end().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a replica gets requests.
+    pub async fn until_ready(&mut self, number: usize) -> Result<(), Failure> {
+        let began = Instant::now();
+        loop {
+            self.tick().await?;
+            let replica = self.nodes[number].replica.as_mut();
+            let replica = replica.ok_or_else(|| Failure::new("that replica was stopped"))?;
+            if matches!(replica.get("/readyz").await, Ok((200, _))) {
+                return Ok(());
+            }
+            if began.elapsed() > PATIENCE {
+                return replica.wait(true).await;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// What a replica counts.
+    pub async fn metric(&self, number: usize, name: &str) -> Result<f64, Failure> {
+        let replica = self.nodes[number].replica.as_ref();
+        replica.ok_or_else(|| Failure::new("that replica was stopped"))?.metric(name).await
+    }
+
+    /// Starts what makes the certificates.
+    pub fn start_rotator(&mut self) -> Result<(), Failure> {
+        let program = std::path::Path::new("env");
+        let rotator = plane(self.cluster)?.start_beside("rotator", program, &self.rotating)?;
+        self.rotator = Some(rotator);
+        Ok(())
+    }
+
+    /// Ends it at once, in the middle of whatever it does.
+    pub fn stop_rotator(&mut self) {
+        self.rotator = None;
     }
 
     /// What nodes do all the time, once.
@@ -142,8 +227,11 @@ impl Installation {
         for node in &mut self.nodes {
             node.shapes.follow(&self.session).await?;
             node.certificate.follow(&self.session).await?;
-            let answer = node.replica.get("/readyz").await;
-            ready.push((node.pod.as_str(), matches!(answer, Ok((200, _)))));
+            let is_ready = match &node.replica {
+                Some(replica) => matches!(replica.get("/readyz").await, Ok((200, _))),
+                None => false,
+            };
+            ready.push((node.pod.as_str(), is_ready));
         }
         kubelet::endpoints(&self.session, (OWN, NAME), &ready).await
     }
@@ -154,6 +242,58 @@ impl Installation {
         let (kubeconfig, shapes) = (self.kubeconfig.clone(), self.shapes.clone());
         let asked = tokio::task::spawn_blocking(move || verified::ask(&kubeconfig, &shapes));
         asked.await.map_err(Failure::during("waiting for jobshape verify"))?
+    }
+
+    /// Waits until a failing line says this.
+    pub async fn until_said(&mut self, check: &str, said: &str) -> Result<(), Failure> {
+        let is_it = |(of, status, text): &(String, String, String)| {
+            of == check && status == "failed" && text.contains(said)
+        };
+        let what = format!("verify to say `{said}`");
+        self.until(&what, |answer| answer.lines.iter().any(is_it)).await.map(|_| ())
+    }
+
+    /// Waits until this becomes of a Job that somebody tries to create: an API server has its
+    /// configuration by a watch, and a node its files when it looks.
+    pub async fn until_a_job(
+        &mut self,
+        who: &Identity,
+        job: &Value,
+        (what, so): (&str, impl Fn(&Result<(), Refusal>) -> bool),
+    ) -> Result<(), Failure> {
+        let session = self.cluster.session(who).await?;
+        let began = Instant::now();
+        loop {
+            self.tick().await?;
+            let seen = session.dry_run_job(GOVERNED, job).await.map(|_| ());
+            if so(&seen) {
+                return Ok(());
+            }
+            if began.elapsed() > PATIENCE {
+                let logs: Vec<String> = self.nodes.iter().filter_map(Node::tail).collect();
+                return Err(Failure::new(format!(
+                    "a Job should have been {what}, and was {seen:?}\n{}",
+                    logs.join("\n")
+                )));
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Whether this Job of the submitter is admitted now.
+    pub async fn passes(&self, job: &Value) -> Result<bool, Failure> {
+        let session = self.cluster.session(&submitter()).await?;
+        Ok(session.dry_run_job(GOVERNED, job).await.is_ok())
+    }
+
+    /// Whether the API server asks about Jobs: any that is a Job is enough to see it.
+    pub async fn asks_for_jobs(&self) -> Result<bool, Failure> {
+        if self.session.get(CONFIGURATION).await?.status == 404 {
+            return Ok(false);
+        }
+        // It knows of a new configuration by a watch; a second is plenty.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(true)
     }
 
     /// Waits until everything is as it should be.
@@ -183,7 +323,7 @@ impl Installation {
                 return Ok(answer);
             }
             if began.elapsed() > PATIENCE {
-                let rotator = self.rotator.tail();
+                let rotator = self.rotator.as_ref().map(Supervised::tail).unwrap_or_default();
                 return Err(Failure::new(format!(
                     "waited for {what}, and verify says:\n{}\n{rotator}",
                     answer.text
@@ -191,6 +331,17 @@ impl Installation {
             }
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
+    }
+
+    /// The ConfigMap of the shapes with another text, as a pipeline would ship it.
+    pub async fn ship(&self, change: impl Fn(&str) -> String) -> Result<(), Failure> {
+        let path = &self.nodes[0].shapes.path;
+        let mut object = self.session.get(path).await?.body;
+        for (_, text) in object["data"].as_object_mut().into_iter().flatten() {
+            *text = Value::String(change(text.as_str().unwrap_or_default()));
+        }
+        let shipped = self.session.submit(Method::PUT, path, &object).await;
+        shipped.map(|_| ()).map_err(Failure::during("shipping shapes"))
     }
 
     /// Installs again what is committed.
@@ -213,11 +364,7 @@ fn flags(deployment: &Value) -> Vec<String> {
     args.filter(is_kept).map(str::to_owned).collect()
 }
 
-fn start_rotator(
-    plane: &ControlPlane,
-    deployment: &Value,
-    kubeconfig: &std::path::Path,
-) -> Result<Supervised, Failure> {
+fn rotator_arguments(deployment: &Value, kubeconfig: &std::path::Path) -> Vec<String> {
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let args = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut arguments = vec![
@@ -227,5 +374,5 @@ fn start_rotator(
         env!("CARGO_BIN_EXE_jobshape").to_owned(),
     ];
     arguments.extend(args.map(str::to_owned));
-    plane.start_beside("rotator", std::path::Path::new("env"), &arguments)
+    arguments
 }

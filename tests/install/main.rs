@@ -10,8 +10,11 @@ mod balancer;
 mod breaks;
 mod installation;
 mod kubelet;
+mod order;
 #[path = "../outside/mod.rs"]
 mod outside;
+mod situations;
+mod upgrade;
 mod verified;
 
 use std::process::ExitCode;
@@ -24,11 +27,23 @@ use installation::Installation;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let trial = Trial::test("an installation is live, and what breaks it is named", || {
+    let trials = vec![
+        trial("an installation is live, and what breaks it is named", demo),
+        trial("what goes wrong is mended, and no Job passes meanwhile", situations::all),
+        trial("in whatever order it is installed, it is live in the end", order::any),
+        trial("an upgrade and the way back cost no Job", upgrade::there_and_back),
+    ];
+    libtest_mimic::run(&Arguments { test_threads: Some(1), ..arguments }, trials).exit_code()
+}
+
+fn trial<T: Future<Output = Result<(), Failure>>>(
+    name: &str,
+    play: impl FnOnce() -> T + Send + 'static,
+) -> Trial {
+    Trial::test(name, || {
         let runtime = Runtime::new().map_err(|error| Failed::from(error.to_string()))?;
-        runtime.block_on(demo()).map_err(|failure| Failed::from(failure.to_string()))
-    });
-    libtest_mimic::run(&arguments, vec![trial]).exit_code()
+        runtime.block_on(play()).map_err(|failure| Failed::from(failure.to_string()))
+    })
 }
 
 async fn demo() -> Result<(), Failure> {

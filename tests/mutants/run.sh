@@ -20,6 +20,9 @@ readonly work=$target/mutants
 readonly copy=$work/package
 readonly log=$work/log
 
+# shellcheck source=tests/mutants/copy.sh
+. "$mutants/copy.sh"
+
 # The dependencies are those of every other build; only this package is built anew, bit by bit.
 export CARGO_TARGET_DIR=$target CARGO_INCREMENTAL=1 CARGO_TERM_COLOR=never
 # Nobody reads why tests panic here: no backtrace, and no search for the smallest example.
@@ -45,26 +48,6 @@ start() {
     rm -rf "$work"
     mkdir -p "$copy"
     echo $$ >"$work/pid"
-}
-
-# What git knows and what it would add, as it is now.
-sources() {
-    git ls-files -z --cached --others --exclude-standard |
-        while IFS= read -r -d '' file; do
-            if [ -f "$file" ]; then printf '%s\0' "$file"; fi
-        done
-}
-
-# The package gets another name: cargo tells packages in one target folder apart by that, and would
-# else take the build of a mutant for one of the working tree.
-make_copy() {
-    # With new times, because cargo goes by them, and the last run ended with a mutant.
-    sources | tar -cf - --null -T - | tar -xmf - -C "$copy"
-    awk '/^\[/ { package = $0 == "[package]" }
-        package && $0 == "name = \"jobshape\"" { $0 = "name = \"jobshape-mutant\"" }
-        { print }' Cargo.toml >"$copy/Cargo.toml"
-    sed 's/^name = "jobshape"$/name = "jobshape-mutant"/' Cargo.lock >"$copy/Cargo.lock"
-    grep -qx 'name = "jobshape-mutant"' "$copy/Cargo.toml" || die "Cargo.toml has no name to change"
 }
 
 # Without debug info a build takes a fifth less; the dependencies keep theirs, and so stay the same.
@@ -175,7 +158,7 @@ main() {
         for name in "$mutants"/*.diff; do set -- "$@" "$(basename "$name" .diff)"; done
     fi
     start
-    make_copy
+    make_copy "$copy" jobshape-mutant || die "there is no copy"
     without_a_mutant
     say "Each mutant:"
     for name in "$@"; do

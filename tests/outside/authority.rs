@@ -49,24 +49,38 @@ impl Authority {
 
     /// A certificate for 127.0.0.1 that is valid for so long from now.
     pub fn leaf(&self, valid: Duration) -> Result<Leaf, Failure> {
-        self.sign(valid).map_err(Failure::during("making a certificate"))
+        self.sign(loopback(), valid).map_err(Failure::during("making a certificate"))
+    }
+
+    /// The same for a name.
+    pub fn leaf_for(&self, name: &str, valid: Duration) -> Result<Leaf, Failure> {
+        let during = Failure::during("making a certificate");
+        let name = match name.try_into() {
+            Ok(name) => SanType::DnsName(name),
+            Err(error) => return Err(during(error)),
+        };
+        self.sign(name, valid).map_err(during)
     }
 
     /// One that ended a while ago.
     pub fn expired(&self) -> Result<Leaf, Failure> {
         let now = OffsetDateTime::now_utc();
         let ended = (now - 2 * SKEW, now - SKEW / 2);
-        self.sign_for(ended).map_err(Failure::during("making a certificate"))
+        self.sign_for(loopback(), ended).map_err(Failure::during("making a certificate"))
     }
 
-    fn sign(&self, valid: Duration) -> Result<Leaf, rcgen::Error> {
+    fn sign(&self, name: SanType, valid: Duration) -> Result<Leaf, rcgen::Error> {
         let now = OffsetDateTime::now_utc();
-        self.sign_for((now - SKEW, now + valid))
+        self.sign_for(name, (now - SKEW, now + valid))
     }
 
-    fn sign_for(&self, (from, to): (OffsetDateTime, OffsetDateTime)) -> Result<Leaf, rcgen::Error> {
+    fn sign_for(
+        &self,
+        name: SanType,
+        (from, to): (OffsetDateTime, OffsetDateTime),
+    ) -> Result<Leaf, rcgen::Error> {
         let mut leaf = CertificateParams::new(Vec::<String>::new())?;
-        leaf.subject_alt_names.push(SanType::IpAddress(Ipv4Addr::LOCALHOST.into()));
+        leaf.subject_alt_names.push(name);
         leaf.distinguished_name.push(DnType::CommonName, "jobshape");
         leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         (leaf.not_before, leaf.not_after) = (from, to);
@@ -74,6 +88,10 @@ impl Authority {
         let signed = leaf.signed_by(&key, &Issuer::from_params(&self.params, &self.key))?;
         Ok(Leaf { certificate: signed.pem(), key: key.serialize_pem() })
     }
+}
+
+fn loopback() -> SanType {
+    SanType::IpAddress(Ipv4Addr::LOCALHOST.into())
 }
 
 /// A folder whose files are links through `..data`, as kubelet mounts Secrets and ConfigMaps: all of

@@ -105,6 +105,18 @@ impl Replica {
         }
     }
 
+    /// Waits until its operations port says anything.
+    pub async fn until_it_answers(&mut self) -> Result<(), Failure> {
+        let began = Instant::now();
+        while let Err(error) = self.get("/readyz").await {
+            if self.process.ended().is_some() || began.elapsed() > PATIENCE {
+                return Err(Failure::new(format!("{error}; {}", self.process.tail())));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
     /// Waits until it has ended by itself.
     pub async fn wait_for_the_end(&mut self) -> Result<(), Failure> {
         let began = Instant::now();
@@ -125,6 +137,11 @@ impl Replica {
             Ok(status) if status.success() => Ok(()),
             other => Err(Failure::new(format!("kill -{name} {pid}: {other:?}"))),
         }
+    }
+
+    /// The end of its log.
+    pub fn tail(&self) -> String {
+        self.process.tail()
     }
 
     /// The number of its process.
