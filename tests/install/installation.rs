@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::apiserver::{
-    Cluster, ControlPlane, Failure, Identity, Options, Session, Supervised,
-};
+use crate::apiserver::{Cluster, ControlPlane, Failure, Identity, Options, Session, Supervised};
 use crate::balancer::{Balancer, Dead};
 use crate::breaks::Break;
 use crate::kubelet::{self, Mount};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::calls::{Calls, Trouble};
 use super::metrics::Metrics;
@@ -55,7 +55,8 @@ pub async fn run(options: Options) -> Result<(), CertsError> {
     }
     // A step that was cut off here is taken again by whoever comes next.
     tracing::info!("told to end");
-    rotator.end().await;
+    // Nobody waits for an API server that is away: the Lease ends by itself.
+    let _ = timeout(LONGEST, rotator.end()).await;
     Ok(())
 }
 
