@@ -144,6 +144,11 @@ pub fn next(seen: &Seen, held: Held, now: i64, settle: Duration, failed: &[Step]
     if next.is_some() && is_settled && can(Step::Promote) {
         return Step::Promote;
     }
+    let is_foreign = seen.serving.leaf.as_ref().is_some_and(|leaf| leaf.by.is_none());
+    if is_foreign && seen.configuration == Configuration::Unknown {
+        // Whoever signed it may be the only one who is trusted.
+        return Step::Rest(Rest::Configuration);
+    }
     if let Some(signer) = signer {
         let is_good = seen.serving.leaf.as_ref().is_some_and(|leaf| {
             let by_signer = leaf.by.as_ref() == Some(&signer.certificate.fingerprint);

@@ -263,7 +263,11 @@ impl World {
             self.replicas.push(replica);
         } else if self.replicas.len() > 1 && self.once_in(10) {
             let gone = self.rng.usize(..self.replicas.len());
-            self.replicas.remove(gone);
+            // A rollout waits until another one is ready.
+            let mut others = self.replicas.iter().enumerate().filter(|(n, _)| *n != gone);
+            if others.any(|(_, other)| other.shown.as_ref().is_some_and(|l| is_valid(l, now))) {
+                self.replicas.remove(gone);
+            }
         }
     }
 
@@ -297,7 +301,7 @@ impl World {
             self.backup();
         }
         if self.once_in(500) {
-            self.away = self.now + self.rng.i64(..HOUR);
+            self.away = self.now + self.rng.i64(0..HOUR);
             self.watched = Watched::default();
         }
         let jumps = matches!(self.faults, Faults::Clock | Faults::Destruction);
@@ -506,4 +510,17 @@ fn what_nobody_looked_at_has_not_held() {
     assert_eq!(look(10), Some(Duration::ZERO));
     assert_eq!(look(70), Some(Duration::from_secs(60)));
     assert_eq!(look(131), Some(Duration::ZERO));
+}
+
+#[test]
+fn while_nobody_knows_who_is_trusted_a_certificate_of_an_unknown_authority_stays() {
+    let mut world = World::new(0, Faults::None);
+    world.configuration = Configuration::Entries(vec![String::new(); 2]);
+    world.calm();
+    let mut seen = Seen { configuration: Configuration::Unknown, ..world.see() };
+    seen.serving.leaf.as_mut().unwrap().by = None;
+    let step = next(&seen, Held::default(), world.now, SETTLE, &[]);
+    assert_eq!(step, Step::Rest(Rest::Configuration));
+    seen.configuration = Configuration::Absent;
+    assert_eq!(next(&seen, Held::default(), world.now, SETTLE, &[]), Step::Issue);
 }
