@@ -11,7 +11,7 @@ type Right = [&'static str; 4];
 const CONFIGURATIONS: &str = "validatingwebhookconfigurations";
 
 /// All that the rotator has, as its manifests say.
-const ALL: [Right; 13] = [
+const ALL: [Right; 14] = [
     ["", "secrets", "create", ""],
     ["", "secrets", "get", TLS],
     ["", "secrets", "update", TLS],
@@ -25,6 +25,7 @@ const ALL: [Right; 13] = [
     ["coordination.k8s.io", "leases", "list", ""],
     ["admissionregistration.k8s.io", CONFIGURATIONS, "get", "*"],
     ["admissionregistration.k8s.io", CONFIGURATIONS, "patch", "*"],
+    ["admissionregistration.k8s.io", CONFIGURATIONS, "watch", "*"],
 ];
 
 /// Gives exactly these rights to the account of the stage.
@@ -111,6 +112,32 @@ async fn who_may_not_read_the_certificate_still_has_the_authority_trusted() {
     stage.until("trust", &rotator, async || stage.trusts(1).await).await;
     named_until_given(&stage, &account, &rotator, missing).await;
     assert_eq!(stage.certificate().await, before, "nobody knew that it was fine");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_watch_sees_changes_later() {
+    let missing = ["admissionregistration.k8s.io", CONFIGURATIONS, "watch", "*"];
+    let (stage, account, _before) = begin(missing).await;
+    let rotator = stage.rotator_as(&account, "one", &[]);
+    let said = "changes of the configuration are only seen some seconds later";
+    stage.until(said, &rotator, async || rotator.log().contains(said)).await;
+    assert!(rotator.is_ready().await, "nothing depends on it");
+    reset(&stage).await;
+    stage.until("trust", &rotator, async || stage.trusts(1).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_reset_is_mended_at_once() {
+    let stage = Stage::new(cluster().await, "rights").await;
+    stage.apply(&stage.configuration(&[1]), &[]);
+    let account = Identity::service_account(&stage.name, "rotator");
+    allow(&stage, &account, &ALL).await;
+    // Whoever only looked again after an hour would not be in time.
+    let rotator = stage.rotator_as(&account, "one", &["--poll=1h"]);
+    stage.until("trust", &rotator, async || stage.trusts(1).await).await;
+    stage.until("rest", &rotator, async || rotator.is_ready().await).await;
+    reset(&stage).await;
+    stage.until("trust again", &rotator, async || stage.trusts(1).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -83,7 +83,9 @@ impl<'c> Stage<'c> {
             format!("--ops-listen=127.0.0.1:{operations}"),
         ];
         let short = ["--also-for=127.0.0.1", "--settle=1s", "--poll=100ms"];
-        arguments.extend(short.iter().chain(flags).map(|flag| (*flag).to_owned()));
+        let name_of = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+        let others = short.iter().filter(|s| flags.iter().all(|f| name_of(f) != name_of(s)));
+        arguments.extend(others.chain(flags).map(|flag| (*flag).to_owned()));
         let program = Path::new(env!("CARGO_BIN_EXE_jobshape"));
         let name = format!("{}-{name}", self.name);
         let process = plane(self.cluster).start_beside(&name, program, &arguments).unwrap();
@@ -99,7 +101,7 @@ impl<'c> Stage<'c> {
                 "clientConfig": {"url": self.cluster.webhook_url(*port, "validate/enforce")},
                 "rules": [{
                     "apiGroups": ["batch"], "apiVersions": ["v1"],
-                    "resources": ["jobs"], "operations": ["CREATE"],
+                    "resources": ["jobs"], "operations": ["CREATE"], "scope": "*",
                 }],
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self.name}},
                 "failurePolicy": "Fail", "sideEffects": "NoneOnDryRun",

@@ -113,6 +113,13 @@ impl Places {
         format!("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{name}")
     }
 
+    /// What tells of the next change to it, after this one.
+    pub fn changes(&self, version: &str) -> String {
+        let name = &self.names.configuration;
+        let all = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+        format!("{all}?watch=true&fieldSelector=metadata.name%3D{name}&resourceVersion={version}")
+    }
+
     /// What people call it.
     pub fn the_configuration(&self) -> String {
         format!("the ValidatingWebhookConfiguration {}", self.names.configuration)

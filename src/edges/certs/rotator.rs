@@ -1,12 +1,13 @@
 //! Looking at everything, and taking the one step that follows from it.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::authority::Made;
-use super::calls::{Calls, Trouble};
+use super::calls::{Calls, Change, Trouble};
 use super::lease::Held as Lease;
 use super::metrics::Metrics;
 use super::objects::{Objects, Places, the_secret};
@@ -39,6 +40,10 @@ pub struct Rotator {
     began: Instant,
     watched: Watched,
     told: Told,
+    /// The version of the configuration that was read last; empty if there was none.
+    version: String,
+    /// What tells of a later one than this.
+    change: Option<(String, Change)>,
 }
 
 impl Rotator {
@@ -57,6 +62,8 @@ impl Rotator {
             began: Instant::now(),
             watched: Watched::default(),
             told: Told::default(),
+            version: String::new(),
+            change: None,
         }
     }
 
@@ -76,6 +83,8 @@ impl Rotator {
         }
         self.metrics.writes.set(1);
         let (objects, seen) = self.places.look(&self.calls, &self.names, troubles).await?;
+        let version = objects.configuration.as_ref().map(|o| &o["metadata"]["resourceVersion"]);
+        version.and_then(Value::as_str).unwrap_or_default().clone_into(&mut self.version);
         let settle = self.options.settle;
         let held = self.watched.look(&seen, self.began.elapsed(), settle);
         self.told.measure(&self.metrics, self.calls.ahead(), &seen, &objects);
@@ -103,6 +112,23 @@ impl Rotator {
                 }
                 Err(trouble) => return Err(trouble),
             }
+        }
+    }
+
+    /// Waits until the configuration is another one than was read. What cannot be known is never said
+    /// to be so: whoever waits looks again some time.
+    pub async fn change(&mut self) {
+        if self.change.as_ref().is_none_or(|(version, _)| *version != self.version) {
+            let path = self.places.changes(&self.version);
+            let change = self.calls.watch(&self.places.the_configuration(), &path);
+            self.change = Some((self.version.clone(), change));
+        }
+        let Some((_, change)) = &mut self.change else { return };
+        let came = change.await;
+        self.change = None;
+        if let Err(trouble) = came {
+            self.told.cannot_watch(&trouble);
+            pending::<()>().await;
         }
     }
 

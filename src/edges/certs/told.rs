@@ -19,11 +19,18 @@ pub struct Told {
     waiting: Since,
     rested: Option<Rest>,
     is_said: bool,
+    is_blind: bool,
 }
 
 impl Default for Told {
     fn default() -> Self {
-        Self { began: Instant::now(), waiting: Since::default(), rested: None, is_said: false }
+        Self {
+            began: Instant::now(),
+            waiting: Since::default(),
+            rested: None,
+            is_said: false,
+            is_blind: false,
+        }
     }
 }
 
@@ -88,6 +95,17 @@ impl Told {
             Rest::Replicas => {
                 tracing::info!("waiting until every replica shows the new certificate")
             }
+        }
+    }
+
+    /// Changes of the configuration are not heard of. That a watch ends some time is no news.
+    pub fn cannot_watch(&mut self, trouble: &Trouble) {
+        if trouble.status != 0 && !std::mem::replace(&mut self.is_blind, true) {
+            let trouble = trouble.to_string();
+            tracing::warn!(
+                trouble,
+                "changes of the configuration are only seen some seconds later"
+            );
         }
     }
 
