@@ -135,7 +135,8 @@ async fn what_is_reset_is_mended_at_once() {
     // Whoever only looked again after an hour would not be in time.
     let rotator = stage.rotator_as(&account, "one", &["--poll=1h"]);
     stage.until("trust", &rotator, async || stage.trusts(1).await).await;
-    stage.until("rest", &rotator, async || rotator.is_ready().await).await;
+    let rests = async || rotator.log().contains("are as they should be");
+    stage.until("rest", &rotator, rests).await;
     reset(&stage).await;
     stage.until("trust again", &rotator, async || stage.trusts(1).await).await;
 }

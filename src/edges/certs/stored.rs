@@ -156,3 +156,41 @@ pub fn publish(object: &Value, bundle: &str) -> Value {
     });
     std::iter::once(as_read).chain(entries).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_without_its_key_stays_trusted_beside_the_next_one() {
+        let life = std::time::Duration::from_secs(9000);
+        let [one, two] = [(); 2].map(|()| authority::authority(1_800_000_000, life).unwrap());
+        let stored = Authority { signer: Some(one.clone()), next: Some(two), previous: vec![] };
+        let written = secret("ns", "name", "Opaque", &authority_data(&stored));
+        assert_eq!(authority(&written).as_ref(), Some(&stored));
+        let mut keyless = written;
+        keyless["data"][SIGNER[1]] = json!("");
+        let read = authority(&keyless).unwrap();
+        assert_eq!((read.signer, read.next), (None, stored.next));
+        assert_eq!(read.previous, [one.certificate]);
+        // Nobody knows who signs.
+        keyless["data"][SIGNER[0]] = json!("");
+        assert_eq!(authority(&keyless), None);
+    }
+
+    #[test]
+    fn a_configuration_is_only_written_as_it_was_read() {
+        let object = json!({"metadata": {"resourceVersion": "7"}, "webhooks": [{}, {}]});
+        let patch = publish(&object, "a");
+        assert_eq!(
+            patch[0],
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"})
+        );
+        let paths: Vec<&Value> =
+            patch.as_array().unwrap().iter().skip(1).map(|p| &p["path"]).collect();
+        assert_eq!(
+            paths,
+            ["/webhooks/0/clientConfig/caBundle", "/webhooks/1/clientConfig/caBundle"]
+        );
+    }
+}
