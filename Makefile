@@ -6,7 +6,7 @@
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::cron_jobs both_ways::governed both_ways::life \
-	both_ways::random both_ways::several both_ways::updates corpus::online matrix harness::cluster harness::lifetime harness::webhook \
+	both_ways::random both_ways::several both_ways::updates certs corpus::online matrix harness::cluster harness::lifetime harness::webhook \
 	manifests::built manifests::documented manifests::invariants manifests::live manifests::mounted \
 	messages::server serve::identified serve::retried tables::tests::the_committed_table yaml::differences::kubectl
 

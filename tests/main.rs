@@ -4,6 +4,7 @@
 mod apiserver;
 mod both_ways;
 mod boundary;
+mod certs;
 mod cli;
 mod corpus;
 mod fuzz;
@@ -12,6 +13,7 @@ mod manifests;
 mod matrix;
 mod messages;
 mod observed;
+mod outside;
 mod properties;
 mod reports;
 mod reviews;

@@ -19,11 +19,13 @@ pub mod authority;
 mod calls;
 mod lease;
 pub mod metrics;
+mod objects;
 mod operations;
 mod rotator;
 pub mod run;
 pub mod state;
 mod stored;
+mod told;
 
 /// The Secret with the authority and its key.
 pub const AUTHORITY: &str = "jobshape-certificate-authority";
@@ -63,7 +65,7 @@ pub struct Options {
 pub enum CertsError {
     /// Flags that do not fit together.
     #[error("{0}")]
-    Usage(&'static str),
+    Usage(String),
     /// No cluster is known.
     #[error(transparent)]
     Cluster(#[from] NoCluster),

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -49,6 +50,8 @@ pub struct ControlPlane {
     url: String,
     ca: String,
     tokens: HashMap<Identity, String>,
+    /// How its API server was started.
+    command: (PathBuf, Vec<String>),
     // Fields are dropped in this order: whoever writes to etcd goes before it, the folder last.
     controllers: Option<Supervised>,
     apiserver: Supervised,
@@ -100,11 +103,13 @@ impl ControlPlane {
         let etcd = folder.start("etcd", etcd, &etcd_arguments(client_port, peer_port))?;
         let mut arguments = apiserver_arguments(client_port, secure_port);
         arguments.extend(options.apiserver_arguments.iter().cloned());
-        let apiserver = folder.start("kube-apiserver", apiserver, &arguments)?;
+        let command = (apiserver.to_owned(), arguments);
+        let apiserver = folder.start("kube-apiserver", apiserver, &command.1)?;
 
         let url = format!("https://127.0.0.1:{secure_port}");
+        let (ca, controllers) = (keys.ca, None);
         let mut plane =
-            ControlPlane { url, ca: keys.ca, tokens, controllers: None, apiserver, etcd, folder };
+            ControlPlane { url, ca, tokens, command, controllers, apiserver, etcd, folder };
         plane.wait_until_ready().await?;
         Ok(plane)
     }
@@ -194,6 +199,20 @@ impl ControlPlane {
         arguments: &[String],
     ) -> Result<Supervised, Failure> {
         self.folder.start(name, program, arguments)
+    }
+
+    /// Kills its API server; etcd stays.
+    pub fn kill_apiserver(&self) -> Result<(), Failure> {
+        let pid = self.apiserver.pid().unwrap_or_default().to_string();
+        match Command::new("kill").args(["-KILL", &pid]).status() {
+            Ok(status) if status.success() => Ok(()),
+            other => Err(Failure::new(format!("kill -KILL {pid}: {other:?}"))),
+        }
+    }
+
+    /// Starts it again, on the same port. The handle has to be dropped first.
+    pub fn start_apiserver_again(&self) -> Result<Supervised, Failure> {
+        self.folder.start("kube-apiserver-again", &self.command.0, &self.command.1)
     }
 
     /// What its controllers printed last, for a failure.

@@ -241,7 +241,7 @@ async fn rights(prepared: &Prepared, built: &Built) {
             ["delete", "get", "update"].map(|verb| format!("{verb} secrets {own} {secret}")),
         );
     }
-    rotating.extend(["get", "patch"].map(configuration));
+    rotating.extend(["get", "patch", "watch"].map(configuration));
     rotating.sort();
     assert_eq!(allowed["jobshape-certificates"], rotating);
     assert_eq!(allowed["default"], Vec::<String>::new());

@@ -1,7 +1,11 @@
 //! The metrics, as `docs/metrics.md` has them.
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
 
 use super::process::{Process, job, review};
 use super::{document, promtool, said};
@@ -54,6 +58,39 @@ fn documented() -> Metrics {
     metrics
 }
 
+/// What the rotator has, whose cluster nobody answers for.
+async fn rotator() -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let content = json!({
+        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a"}}],
+        "current-context": "a",
+    });
+    std::fs::write(&kubeconfig, content.to_string()).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_jobshape"))
+        .args(["certs", "rotate", "--ops-listen=127.0.0.1:0", "--kubeconfig"])
+        .arg(kubeconfig)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let listening = lines
+        .find_map(|line| {
+            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            line["operations"].as_str().map(str::to_owned)
+        })
+        .unwrap();
+    let mut stream = TcpStream::connect(listening).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
 #[tokio::test]
 async fn the_document_lists_what_is_scraped_and_promtool_has_nothing_against_it() {
     let mut process = Process::start(&[], Stdio::null());
@@ -61,16 +98,23 @@ async fn the_document_lists_what_is_scraped_and_promtool_has_nothing_against_it(
     connection.ask("enforce", &review("governed", "u", &job(Some("side")))).await;
     let text = process.get("/metrics").await;
     assert!(process.stop().success());
-    let (scraped, documented) = (scraped(&text), documented());
+    let rotator = rotator().await;
+    let (of_rotator, mut scraped) = (scraped(&rotator), scraped(&text));
+    for (name, metric) in of_rotator {
+        assert_eq!(scraped.insert(name.clone(), metric), None, "{name} is of both");
+    }
+    let documented = documented();
     for (name, metric) in &scraped {
         assert_eq!(documented.get(name), Some(metric), "{name} in docs/metrics.md");
     }
     for name in documented.keys() {
         assert!(scraped.contains_key(name), "{name} is documented and not there");
     }
-    if let Some(output) = promtool(&["check", "metrics"], &text) {
-        // It ends with 0 after a mere complaint about a name, too.
-        assert!(output.status.success() && said(&output).is_empty(), "{}", said(&output));
+    for text in [text, rotator] {
+        if let Some(output) = promtool(&["check", "metrics"], &text) {
+            // It ends with 0 after a mere complaint about a name, too.
+            assert!(output.status.success() && said(&output).is_empty(), "{}", said(&output));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Making certificates, and reading them again.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use rcgen::{
@@ -9,11 +10,11 @@ use rcgen::{
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use thiserror::Error;
-use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use time::{OffsetDateTime, PrimitiveDateTime};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::state::{Leaf, Signer, Trusted};
+use super::state::seen::{Leaf, Signer, Trusted};
 use crate::edges::serve::certificate::{self, facts, fingerprint};
 use crate::formats::manifest::Names;
 
@@ -45,6 +46,18 @@ pub fn service_names(names: &Names) -> Vec<String> {
         .collect()
 }
 
+/// A further name as certificates have it: addresses are spelled in one way there.
+///
+/// # Errors
+/// What no certificate can be for.
+pub fn name(text: &str) -> Result<String, CannotMake> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.to_string());
+    }
+    CertificateParams::new([text.to_owned()])?;
+    Ok(text.to_owned())
+}
+
 /// A new authority. Its name has the moment in it: two of the same name and different keys make
 /// for errors that nobody understands.
 ///
@@ -58,7 +71,8 @@ pub fn authority(now: i64, life: Duration) -> Result<Signer, CannotMake> {
     params.distinguished_name.push(DnType::CommonName, name);
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    (params.not_before, params.not_after) = (moment - SKEW, moment + life);
+    params.not_before = earlier(moment);
+    params.not_after = later(moment, life);
     // ECDSA P-256: cheap handshakes, and every Go accepts it. The serial number is of the new key.
     let key = KeyPair::generate()?;
     let pem = params.self_signed(&key)?.pem();
@@ -86,8 +100,8 @@ pub fn leaf(
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
     // It is not believed while its authority is not.
-    params.not_before = (moment - SKEW).max(self::moment(signer.certificate.from));
-    params.not_after = (moment + life).min(self::moment(signer.certificate.to));
+    params.not_before = earlier(moment).max(self::moment(signer.certificate.from));
+    params.not_after = later(moment, life).min(self::moment(signer.certificate.to));
     let issuer =
         Issuer::from_ca_cert_pem(&signer.certificate.pem, KeyPair::from_pem(&signer.key)?)?;
     let key = KeyPair::generate()?;
@@ -95,12 +109,13 @@ pub fn leaf(
     Ok(Made { certificate, key: key.serialize_pem() })
 }
 
-/// The authorities in a PEM text, each once. What is none is left out.
+/// The certificates in a PEM text, each once. A certificate can be trusted that vouches only for
+/// itself.
 #[must_use]
 pub fn trusted(pem: &str) -> Vec<Trusted> {
     let mut found: Vec<Trusted> = vec![];
     for der in CertificateDer::pem_slice_iter(pem.as_bytes()).map_while(Result::ok) {
-        let Some(trusted) = authority_of(&der) else { continue };
+        let Some(trusted) = read(&der) else { continue };
         if found.iter().all(|other| other.fingerprint != trusted.fingerprint) {
             found.push(trusted);
         }
@@ -108,15 +123,9 @@ pub fn trusted(pem: &str) -> Vec<Trusted> {
     found
 }
 
-fn authority_of(der: &CertificateDer<'_>) -> Option<Trusted> {
-    let (_, certificate) = X509Certificate::from_der(der).ok()?;
+fn read(der: &CertificateDer<'_>) -> Option<Trusted> {
     let (from, to, _) = facts(der)?;
-    certificate.is_ca().then(|| Trusted {
-        pem: certificate::pem(der),
-        fingerprint: fingerprint(der),
-        from,
-        to,
-    })
+    Some(Trusted { pem: certificate::pem(der), fingerprint: fingerprint(der), from, to })
 }
 
 /// An authority with the key that belongs to it.
@@ -124,7 +133,8 @@ fn authority_of(der: &CertificateDer<'_>) -> Option<Trusted> {
 pub fn signer(certificate: &str, key: &str) -> Option<Signer> {
     let found = trusted(certificate).into_iter().next()?;
     let der = CertificateDer::from_pem_slice(found.pem.as_bytes()).ok()?;
-    belongs(&der, key).then(|| Signer { certificate: found, key: key.to_owned() })
+    let is_ca = X509Certificate::from_der(&der).is_ok_and(|(_, parsed)| parsed.is_ca());
+    (is_ca && belongs(&der, key)).then(|| Signer { certificate: found, key: key.to_owned() })
 }
 
 /// A certificate to serve with the key that belongs to it, and which of the authorities signed it.
@@ -164,8 +174,21 @@ fn belongs(certificate: &CertificateDer<'_>, key: &str) -> bool {
 }
 
 fn moment(seconds: i64) -> OffsetDateTime {
-    OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+    OffsetDateTime::from_unix_timestamp(seconds.max(0)).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
+
+// Whatever an API server takes for the time, nothing panics.
+fn earlier(moment: OffsetDateTime) -> OffsetDateTime {
+    moment.checked_sub(time::Duration::try_from(SKEW).unwrap_or_default()).unwrap_or(moment)
+}
+
+fn later(moment: OffsetDateTime, life: Duration) -> OffsetDateTime {
+    let life = time::Duration::try_from(life).ok();
+    life.and_then(|life| moment.checked_add(life)).unwrap_or(LAST)
+}
+
+/// No certificate can end later.
+const LAST: OffsetDateTime = PrimitiveDateTime::MAX.assume_utc();
 
 #[cfg(test)]
 mod tests {
@@ -225,11 +248,31 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_has_every_name_that_can_be_asked_for() {
+        let texts = ["127.0.0.1", "0:0:0:0:0:0:0:1", "webhook.example", "*.example"];
+        let names: Vec<String> = texts.iter().map(|text| name(text).unwrap()).collect();
+        let signer = authority(NOW, DAY).unwrap();
+        let made = leaf(&signer, &names, NOW, DAY).unwrap();
+        assert!(served(&made.certificate, &made.key, &names, [].into_iter()).unwrap().names);
+        assert!(name("münchen.example").is_err());
+    }
+
+    #[test]
     fn a_certificate_never_outlives_its_authority() {
         let signer = authority(NOW, DAY).unwrap();
         let made = leaf(&signer, &names(), NOW, 9 * DAY).unwrap();
         let read = served(&made.certificate, &made.key, &names(), [].into_iter()).unwrap();
         assert_eq!(read.to, NOW + 86_400);
+    }
+
+    #[test]
+    fn no_time_of_day_and_no_life_is_too_much() {
+        for now in [i64::MIN, -1, 0, NOW, 253_402_300_799, i64::MAX] {
+            for life in [Duration::ZERO, DAY, Duration::MAX] {
+                let signer = authority(now, life).unwrap();
+                leaf(&signer, &names(), now, life).unwrap();
+            }
+        }
     }
 
     #[test]
@@ -251,7 +294,9 @@ mod tests {
         assert!(signer(&made.certificate, &made.key).is_none(), "it is no authority");
 
         let text = format!("{}{}{}", one.certificate.pem, made.certificate, one.certificate.pem);
-        assert_eq!(trusted(&text), std::slice::from_ref(&one.certificate));
+        let read = trusted(&text);
+        assert_eq!(read.len(), 2, "each once, and also what is no authority");
+        assert_eq!(read[0], one.certificate);
     }
 
     #[test]

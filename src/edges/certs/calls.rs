@@ -1,11 +1,14 @@
 //! Requests to the API server: JSON in and out, so that nothing is lost of what others wrote into
 //! the same objects, and errors that name the verb and what it was about.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use axum::http::header::{ACCEPT, CONTENT_TYPE, DATE};
 use axum::http::{Method, Request};
+use http_body_util::BodyExt as _;
 use kube::Client;
+use kube::client::Body;
 use serde_json::Value;
 use thiserror::Error;
 use time::OffsetDateTime;
@@ -31,6 +34,9 @@ impl Trouble {
         self.status == 409
     }
 }
+
+/// Something happened, or nobody can say any more whether it did.
+pub type Change = Pin<Box<dyn Future<Output = Result<(), Trouble>> + Send>>;
 
 /// A client that remembers what time the API server has. Its clock is the one that certificates
 /// are judged by.
@@ -107,6 +113,29 @@ impl Calls {
         self.send(format!("deleting {what}"), Method::DELETE, path, body).await
     }
 
+    /// Waits until something happens to what a watch is about. The answer does not depend on this:
+    /// whoever asked may go on meanwhile.
+    pub fn watch(&self, what: &str, path: &str) -> Change {
+        let (client, doing) = (self.client.clone(), format!("watching {what}"));
+        let request = Request::get(path).header(ACCEPT, "application/json").body(Body::empty());
+        Box::pin(async move {
+            let trouble = |said, status| Trouble { doing: doing.clone(), said, status };
+            let request = request.map_err(|error| trouble(error.to_string(), 0))?;
+            let answer = client.send(request).await;
+            let answer = answer.map_err(|error| trouble(reasons(&error), 0))?;
+            let status = answer.status().as_u16();
+            let mut body = answer.into_body();
+            if !(200..300).contains(&status) {
+                let bytes = body.collect_bytes().await.unwrap_or_default();
+                return Err(trouble(said(&bytes, status), status));
+            }
+            match body.frame().await {
+                Some(Ok(_)) => Ok(()),
+                _ => Err(trouble("it ended".to_owned(), 0)),
+            }
+        })
+    }
+
     async fn send(
         &self,
         doing: String,
@@ -139,14 +168,17 @@ impl Calls {
         let status = answer.status().as_u16();
         let bytes = answer.into_body().collect_bytes().await;
         let bytes = bytes.map_err(|error| no_answer(reasons(&error)))?;
-        let object: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         if (200..300).contains(&status) {
-            return Ok(object);
+            return Ok(serde_json::from_slice(&bytes).unwrap_or_default());
         }
-        let said =
-            object["message"].as_str().map_or_else(|| format!("status {status}"), str::to_owned);
-        Err(Trouble { doing, said, status })
+        Err(Trouble { doing, said: said(&bytes, status), status })
     }
+}
+
+/// What an API server says in place of an object.
+fn said(bytes: &[u8], status: u16) -> String {
+    let object: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    object["message"].as_str().map_or_else(|| format!("status {status}"), str::to_owned)
 }
 
 /// An error and what it comes from: "service error" alone helps nobody.

@@ -56,6 +56,9 @@ impl Held {
         let (what, path) = (self.what(), self.path());
         let lease = calls.get(&what, &format!("{path}/{LEASE}")).await?;
         let written = match lease {
+            // Whoever held it makes it again when it renews it. Until then it is no reason for two to
+            // write that somebody deleted it.
+            None if self.is_held_by_another() => return Ok(false),
             None => calls.create(&what, &path, &self.written(json!({}))).await,
             Some(lease) if self.is_free(&lease) => {
                 calls.replace(&what, &format!("{path}/{LEASE}"), &self.written(lease)).await
@@ -95,11 +98,17 @@ impl Held {
         }
     }
 
+    /// Whether somebody else renewed it not long ago.
+    fn is_held_by_another(&self) -> bool {
+        self.seen.as_ref().is_some_and(|(_, since)| since.elapsed() < self.duration)
+    }
+
     /// Whether it is this process's own, nobody's, or was left alone for long enough.
     fn is_free(&mut self, lease: &Value) -> bool {
         let spec = &lease["spec"];
         let holder = spec["holderIdentity"].as_str().unwrap_or_default();
         if holder.is_empty() || holder == self.identity {
+            self.seen = None;
             return true;
         }
         let version = lease["metadata"]["resourceVersion"].as_str().unwrap_or_default();
@@ -161,8 +170,12 @@ mod tests {
         assert!(!held.is_free(&lease("other", "2")), "seen for the first time");
         assert!(!held.is_free(&lease("other", "3")), "it was renewed");
         assert!(held.is_free(&lease("other", "3")));
+        assert!(!held.is_held_by_another(), "it stood still for long enough");
         held.duration = Duration::from_secs(3600);
         assert!(!held.is_free(&lease("other", "3")));
+        assert!(held.is_held_by_another(), "also when it is deleted");
+        assert!(held.is_free(&lease("", "4")));
+        assert!(!held.is_held_by_another(), "it was given away");
     }
 
     #[test]

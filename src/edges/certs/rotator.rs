@@ -1,21 +1,21 @@
 //! Looking at everything, and taking the one step that follows from it.
 
+use std::future::pending;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::calls::{Calls, Trouble};
+use super::authority::Made;
+use super::calls::{Calls, Change, Trouble};
 use super::lease::Held as Lease;
 use super::metrics::Metrics;
-use super::state::{
-    Authority, Configuration, Held, Rest, Seen, Serving, Since, Step, Watched, next,
-};
+use super::objects::{Objects, Places, the_secret};
+use super::state::seen::{Authority, Configuration, Seen, Signer, Trusted};
+use super::state::watched::Watched;
+use super::state::{Step, next};
+use super::told::Told;
 use super::{AUTHORITY, MANAGER, Options, authority, stored};
-use crate::edges::cluster::replica::{ANNOTATION, LABEL, LABEL_VALUE, Report};
-
-/// After so long, replicas that do not take up a new certificate are said in the log.
-const LONG: Duration = Duration::from_secs(600);
 
 /// What one pass came to.
 pub enum Pass {
@@ -30,6 +30,7 @@ pub enum Pass {
 /// Everything that outlives a pass. None of it is needed by the next process.
 pub struct Rotator {
     options: Options,
+    places: Places,
     calls: Calls,
     /// Who may write.
     lease: Lease,
@@ -38,19 +39,11 @@ pub struct Rotator {
     names: Vec<String>,
     began: Instant,
     watched: Watched,
-    /// Since when replicas show another certificate than this one.
-    waiting: Since,
-    rested: Option<Rest>,
-    is_said: bool,
-}
-
-/// The objects as they were read.
-struct Objects {
-    authority: Option<Value>,
-    serving: Option<Value>,
-    configuration: Option<Value>,
-    /// Which replica shows what.
-    shown: Vec<(String, String)>,
+    told: Told,
+    /// The version of the configuration that was read last; empty if there was none.
+    version: String,
+    /// What tells of a later one than this.
+    change: Option<(String, Change)>,
 }
 
 impl Rotator {
@@ -60,6 +53,7 @@ impl Rotator {
         names.extend(options.also_for.iter().cloned());
         let lease = Lease::new(options.identity.clone(), options.names.namespace.clone());
         Self {
+            places: Places::of(&options.names),
             options,
             calls,
             lease,
@@ -67,9 +61,9 @@ impl Rotator {
             names,
             began: Instant::now(),
             watched: Watched::default(),
-            waiting: Since::default(),
-            rested: None,
-            is_said: false,
+            told: Told::default(),
+            version: String::new(),
+            change: None,
         }
     }
 
@@ -81,31 +75,61 @@ impl Rotator {
     pub async fn pass(&mut self, troubles: &mut Vec<Trouble>) -> Result<Pass, Trouble> {
         let holds = self.lease.hold(&self.calls).await;
         // An API server that could not be asked just now may be reached a moment later.
-        if !holds.or_else(|trouble| if self.lease.is_held() { Ok(true) } else { Err(trouble) })? {
+        let holds = holds.or_else(|said| if self.lease.is_held() { Ok(true) } else { Err(said) });
+        if !matches!(holds, Ok(true)) {
             self.metrics.writes.set(0);
             self.forget_the_past();
-            return Ok(Pass::Standby);
+            return holds.map(|_| Pass::Standby);
         }
         self.metrics.writes.set(1);
-        let (objects, mut seen) = self.look(troubles).await?;
-        let held = self.watched.look(&seen, self.began.elapsed());
-        self.measure(&seen, &objects);
-        let mut step = self.next(&seen, held);
-        if step == Step::Publish {
+        let (objects, seen) = self.places.look(&self.calls, &self.names, troubles).await?;
+        let version = objects.configuration.as_ref().map(|o| &o["metadata"]["resourceVersion"]);
+        version.and_then(Value::as_str).unwrap_or_default().clone_into(&mut self.version);
+        let settle = self.options.settle;
+        let held = self.watched.look(&seen, self.began.elapsed(), settle);
+        self.told.measure(&self.metrics, self.calls.ahead(), &seen, &objects);
+        let mut failed = vec![];
+        if objects.serving.is_err() {
+            // What is shown is not known: all that can be done is to have it trusted still.
+            failed.extend([Step::Announce, Step::Promote]);
+        }
+        loop {
+            let step = next(&seen, held, self.calls.now(), settle, &failed);
+            match step {
+                Step::Rest(rest) => {
+                    self.told.say(rest, &seen, &self.options.names.configuration, troubles);
+                    return Ok(Pass::Rested);
+                }
+                Step::Publish => {}
+                _ if objects.serving.is_err() => return Ok(Pass::Rested),
+                _ => {}
+            }
             match self.take(step, &objects, &seen).await {
                 Ok(()) => return Ok(Pass::Took),
-                Err(trouble) => troubles.push(trouble),
+                Err(trouble) if Step::DISPENSABLE.contains(&step) => {
+                    troubles.push(trouble);
+                    failed.push(step);
+                }
+                Err(trouble) => return Err(trouble),
             }
-            // A right that is missing there must not let the certificate expire.
-            seen.configuration = Configuration::Unknown;
-            step = self.next(&seen, Held { trusted: None, ..held });
         }
-        if let Step::Rest(rest) = step {
-            self.say(rest);
-            return Ok(Pass::Rested);
+    }
+
+    /// Waits until the configuration is another one than was read. What cannot be known is never said
+    /// to be so: whoever waits looks again some time.
+    pub async fn change(&mut self) {
+        if self.change.as_ref().is_none_or(|(version, _)| *version != self.version) {
+            let path = self.places.changes(&self.version);
+            let change = self.calls.watch(&self.places.the_configuration(), &path);
+            self.change = Some((self.version.clone(), change));
         }
-        self.take(step, &objects, &seen).await?;
-        Ok(Pass::Took)
+        let Some((_, change)) = &mut self.change else { return };
+        let came = change.await;
+        self.change = None;
+        if let Err(trouble) = came {
+            self.told.cannot_watch(&trouble);
+            pending::<()>().await;
+        }
     }
 
     /// Lets the next one begin at once.
@@ -113,125 +137,10 @@ impl Rotator {
         self.lease.release(&self.calls).await;
     }
 
-    fn next(&self, seen: &Seen, held: Held) -> Step {
-        next(seen, held, self.calls.now(), self.options.settle)
-    }
-
     /// While another process writes, this one sees nothing without a break.
     fn forget_the_past(&mut self) {
         self.watched = Watched::default();
-        self.waiting = Since::default();
-        self.rested = None;
-    }
-
-    async fn look(&self, troubles: &mut Vec<Trouble>) -> Result<(Objects, Seen), Trouble> {
-        let calls = &self.calls;
-        let certificate = &self.options.names.certificate;
-        let authority = calls.get(&secret(AUTHORITY), &self.secrets(AUTHORITY)).await?;
-        let serving = calls.get(&secret(certificate), &self.secrets(certificate)).await?;
-        let mut or_trouble = |trouble| troubles.push(trouble);
-        let what = self.configuration();
-        let configuration = calls.get(&what, &self.configurations()).await;
-        let configuration = configuration.map_err(&mut or_trouble).ok();
-        let shown = self.replicas().await.map_err(&mut or_trouble).ok();
-
-        let known = authority.as_ref().and_then(stored::authority);
-        let seen = Seen {
-            serving: serving.as_ref().map_or_else(Serving::default, |secret| {
-                stored::serving(secret, &self.names, known.as_ref())
-            }),
-            authority: known,
-            configuration: match &configuration {
-                Some(object) => stored::configuration(object.as_ref()),
-                None => Configuration::Unknown,
-            },
-            shown: shown
-                .as_ref()
-                .map(|shown| shown.iter().map(|(_, certificate)| certificate.clone()).collect()),
-        };
-        let configuration = configuration.flatten();
-        let shown = shown.unwrap_or_default();
-        Ok((Objects { authority, serving, configuration, shown }, seen))
-    }
-
-    /// Which replica says that it shows what. One that has no certificate shows none.
-    async fn replicas(&self) -> Result<Vec<(String, String)>, Trouble> {
-        let namespace = &self.options.names.namespace;
-        let label = LABEL.replace('/', "%2F");
-        let path = format!(
-            "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases?labelSelector={label}%3D{LABEL_VALUE}"
-        );
-        let list = self.calls.get("the Leases of the replicas", &path).await?.unwrap_or_default();
-        let items = list["items"].as_array().into_iter().flatten();
-        let shown = items.filter_map(|lease| {
-            let name = lease["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            let report = lease["metadata"]["annotations"][ANNOTATION].as_str().unwrap_or_default();
-            match serde_json::from_str::<Report>(report) {
-                Ok(report) => report.certificate.map(|certificate| (name, certificate)),
-                // Nobody knows what it shows.
-                Err(_) => Some((name, String::new())),
-            }
-        });
-        Ok(shown.collect())
-    }
-
-    fn measure(&mut self, seen: &Seen, objects: &Objects) {
-        let metrics = &self.metrics;
-        metrics.ahead.set(self.calls.ahead());
-        let authority = seen.authority.as_ref();
-        let signer = authority.and_then(|authority| authority.signer.as_ref());
-        metrics.authority_not_after.set(signer.map_or(0, |signer| signer.certificate.to));
-        metrics.certificate_not_after.set(seen.serving.leaf.as_ref().map_or(0, |leaf| leaf.to));
-        let count = authority.map_or(0, |authority| authority.trusted().count());
-        metrics.authorities.set(i64::try_from(count).unwrap_or(i64::MAX));
-
-        // Only while somebody has to be forgotten does it matter what they show.
-        let leaf = seen.serving.leaf.as_ref().filter(|leaf| {
-            let is_by_signer =
-                signer.map(|signer| &signer.certificate.fingerprint) == leaf.by.as_ref();
-            let is_over = authority.is_none_or(|authority| authority.previous.is_empty());
-            is_by_signer && !is_over && !seen.is_shown()
-        });
-        let waited =
-            self.waiting.look(leaf.map(|leaf| leaf.fingerprint.clone()), self.began.elapsed());
-        let waited = waited.unwrap_or_default();
-        self.metrics.waiting.set(i64::try_from(waited.as_secs()).unwrap_or(i64::MAX));
-        if waited < LONG {
-            self.is_said = false;
-        } else if !self.is_said {
-            self.is_said = true;
-            let others = objects
-                .shown
-                .iter()
-                .filter(|(_, shown)| Some(shown) != leaf.map(|l| &l.fingerprint));
-            let others: Vec<&str> = others.map(|(name, _)| name.as_str()).collect();
-            tracing::warn!(
-                replicas = others.join(", "),
-                "the old authority stays trusted: these replicas do not show the new certificate, or none says what it shows (--publish)"
-            );
-        }
-    }
-
-    fn say(&mut self, rest: Rest) {
-        if self.rested.replace(rest) == Some(rest) {
-            return;
-        }
-        let name = &self.options.names.configuration;
-        match rest {
-            Rest::Done => {
-                tracing::info!("certificate, authority and configuration are as they should be")
-            }
-            Rest::Configuration => tracing::warn!(
-                configuration = name,
-                "there is no webhook configuration, or none with an entry: the authority is written into it as soon as there is"
-            ),
-            Rest::Trust => {
-                tracing::info!("waiting until every API server trusts the new authority")
-            }
-            Rest::Replicas => {
-                tracing::info!("waiting until every replica shows the new certificate")
-            }
-        }
+        self.told = Told::default();
     }
 
     /// Writes one thing.
@@ -250,8 +159,12 @@ impl Rotator {
         };
         match step {
             Step::Begin => {
-                let previous = known(objects, seen, now);
+                let previous = known(objects, seen);
                 self.write_authority(objects, &Authority::begin(make()?, previous)).await?;
+            }
+            Step::Adopt => {
+                let Some(stranger) = seen.stranger.clone() else { return Ok(()) };
+                self.write_authority(objects, &stored().adopt(stranger)).await?;
             }
             Step::Announce => self.write_authority(objects, &stored().announce(make()?)).await?,
             Step::Promote => self.write_authority(objects, &stored().promote()).await?,
@@ -259,8 +172,8 @@ impl Rotator {
             Step::Publish => {
                 let Some(object) = &objects.configuration else { return Ok(()) };
                 let patch = stored::publish(object, &stored().bundle());
-                let path = format!("{}?fieldManager={MANAGER}", self.configurations());
-                self.calls.patch(&self.configuration(), &path, &patch).await?;
+                let path = format!("{}?fieldManager={MANAGER}", self.places.configuration());
+                self.calls.patch(&self.places.the_configuration(), &path, &patch).await?;
             }
             Step::Issue => {
                 let authority = stored();
@@ -268,7 +181,12 @@ impl Rotator {
                 let life = self.options.certificate_life;
                 let made = authority::leaf(signer, &self.names, now, life);
                 let made = made.map_err(|error| cannot(&error))?;
-                if objects.serving.is_some() && seen.serving.leaf.is_none() {
+                // What would be replaced at once is not written.
+                if !is_of_use(&made, signer, &self.names, now) {
+                    let said = "what was made is not for every name, or already over".to_owned();
+                    return Err(Trouble { doing: MAKING.to_owned(), said, status: 0 });
+                }
+                if matches!(objects.serving, Ok(Some(_))) && seen.serving.leaf.is_none() {
                     tracing::warn!(
                         secret = self.options.names.certificate,
                         "the Secret holds no certificate with its key: it is replaced"
@@ -278,14 +196,14 @@ impl Rotator {
                 self.write_serving(objects, &data).await?;
             }
             Step::Show => {
-                let Some(secret) = &objects.serving else { return Ok(()) };
+                let Ok(Some(secret)) = &objects.serving else { return Ok(()) };
                 let data = stored::with_bundle(secret, stored().bundle());
                 self.write_serving(objects, &data).await?;
             }
             Step::Rest(_) => return Ok(()),
         }
         self.metrics.took(step);
-        self.rested = None;
+        self.told.took();
         tracing::info!(step = step.word(), "{}", step.sentence());
         Ok(())
     }
@@ -311,7 +229,8 @@ impl Rotator {
         data: &[(&str, String)],
     ) -> Result<(), Trouble> {
         let name = &self.options.names.certificate;
-        self.write(objects.serving.as_ref(), name, "kubernetes.io/tls", data).await
+        let before = objects.serving.as_ref().ok().and_then(Option::as_ref);
+        self.write(before, name, "kubernetes.io/tls", data).await
     }
 
     async fn write(
@@ -322,14 +241,15 @@ impl Rotator {
         data: &[(&str, String)],
     ) -> Result<(), Trouble> {
         let namespace = &self.options.names.namespace;
-        let (what, path) = (secret(name), self.secrets(name));
+        let (what, path) = (the_secret(name), self.places.secret(name));
         if let Some(before) = before {
-            if before["immutable"] != true {
+            let is_fitting = before["type"] == kind || before["type"] == "Opaque";
+            if before["immutable"] != true && is_fitting {
                 let object = stored::with_data(before.clone(), data);
                 let path = format!("{path}?fieldManager={MANAGER}");
                 return self.calls.replace(&what, &path, &object).await.map(|_| ());
             }
-            // Nothing else helps.
+            // Nobody can change that, and another type wants other keys.
             let metadata = &before["metadata"];
             let options = json!({"preconditions": {
                 "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],
@@ -337,41 +257,30 @@ impl Rotator {
             self.calls.delete(&what, &path, &options).await?;
         }
         let object = stored::secret(namespace, name, kind, data);
-        let path = format!("{}?fieldManager={MANAGER}", self.secrets(""));
-        self.calls.create(&what, path.as_str(), &object).await.map(|_| ())
-    }
-
-    fn secrets(&self, name: &str) -> String {
-        let path = format!("/api/v1/namespaces/{}/secrets/{name}", self.options.names.namespace);
-        path.trim_end_matches('/').to_owned()
-    }
-
-    fn configuration(&self) -> String {
-        format!("the ValidatingWebhookConfiguration {}", self.options.names.configuration)
-    }
-
-    fn configurations(&self) -> String {
-        let name = &self.options.names.configuration;
-        format!("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{name}")
+        let path = format!("{}?fieldManager={MANAGER}", self.places.secret(""));
+        self.calls.create(&what, &path, &object).await.map(|_| ())
     }
 }
 
-fn secret(name: &str) -> String {
-    format!("the Secret {name}")
+const MAKING: &str = "making a certificate";
+
+fn is_of_use(made: &Made, signer: &Signer, names: &[String], now: i64) -> bool {
+    let by = std::iter::once(&signer.certificate);
+    let read = authority::served(&made.certificate, &made.key, names, by);
+    read.is_some_and(|read| read.by.is_some() && read.names && read.to > now)
 }
 
 fn cannot(error: &authority::CannotMake) -> Trouble {
-    Trouble { doing: "making a certificate".to_owned(), said: error.to_string(), status: 0 }
+    Trouble { doing: MAKING.to_owned(), said: error.to_string(), status: 0 }
 }
 
 /// Whoever may have signed what is shown now, where nothing else says so.
-fn known(objects: &Objects, seen: &Seen, now: i64) -> Vec<super::state::Trusted> {
-    let mut text = seen.serving.bundle.clone();
+fn known(objects: &Objects, seen: &Seen) -> Vec<Trusted> {
+    let mut text = seen.serving.bundle.clone() + "\n";
+    text += &objects.authority.as_ref().map(stored::traces).unwrap_or_default();
     if let Configuration::Entries(bundles) = stored::configuration(objects.configuration.as_ref()) {
         // Each begins on a line of its own.
         text.extend(bundles.into_iter().map(|bundle| format!("\n{bundle}")));
     }
-    let mut known = authority::trusted(&text);
-    known.retain(|trusted| trusted.to > now);
-    known
+    authority::trusted(&text)
 }

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::calls::{Calls, Trouble};
 use super::metrics::Metrics;
@@ -55,17 +55,19 @@ pub async fn run(options: Options) -> Result<(), CertsError> {
     }
     // A step that was cut off here is taken again by whoever comes next.
     tracing::info!("told to end");
-    rotator.end().await;
+    // Nobody waits for an API server that is away: the Lease ends by itself.
+    let _ = timeout(LONGEST, rotator.end()).await;
     Ok(())
 }
 
 async fn rotate(rotator: &mut Rotator, operations: &Operations, poll: Duration) -> Infallible {
-    let (mut pause, mut at_once) = (FIRST, 0);
+    let (mut pause, mut at_once, mut woken) = (FIRST, 0, None);
     let mut said: Vec<String> = vec![];
     loop {
         let mut troubles = vec![];
         let passed = rotator.pass(&mut troubles).await;
         let wrote = matches!(passed, Ok(Pass::Took));
+        let rests = matches!(passed, Ok(Pass::Rested));
         let metrics = &operations.metrics;
         match passed {
             Ok(Pass::Standby) => {}
@@ -100,7 +102,13 @@ async fn rotate(rotator: &mut Rotator, operations: &Operations, poll: Duration) 
             continue;
         }
         pause = FIRST;
-        if !wrote || at_once >= AT_ONCE {
+        // One change after the other is a quarrel, too, and is looked at every so often only.
+        if rests && woken.is_none_or(|at: Instant| at.elapsed() >= poll) {
+            tokio::select! {
+                () = sleep(poll) => {}
+                () = rotator.change() => woken = Some(Instant::now()),
+            }
+        } else if !wrote || at_once >= AT_ONCE {
             at_once = 0;
             sleep(poll).await;
         }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::authority::{self, Made};
-use super::state::{Authority, Configuration, Serving, Signer};
+use super::state::seen::{Authority, Configuration, Serving, Signer, Trusted};
 
 const SIGNER: [&str; 2] = ["ca.crt", "ca.key"];
 const NEXT: [&str; 2] = ["next.crt", "next.key"];
@@ -26,12 +26,34 @@ fn signer(secret: &Value, [certificate, key]: [&str; 2]) -> Option<Signer> {
     authority::signer(&text(secret, certificate), &text(secret, key))
 }
 
-/// The authorities of a Secret, if anybody in it can sign.
+/// The authorities of a Secret, if anybody in it can sign. One without its key signs nothing more,
+/// and what it signed may still be shown.
 #[must_use]
 pub fn authority(secret: &Value) -> Option<Authority> {
     let (signer, next) = (signer(secret, SIGNER), signer(secret, NEXT));
-    let previous = authority::trusted(&text(secret, PREVIOUS));
-    (signer.is_some() || next.is_some()).then_some(Authority { signer, next, previous })
+    let mut previous = authority::trusted(&text(secret, PREVIOUS));
+    if signer.is_none() {
+        let keyless = authority::trusted(&text(secret, SIGNER[0]));
+        previous
+            .extend(keyless.into_iter().filter(|one| !previous.contains(one)).collect::<Vec<_>>());
+    }
+    Authority { signer, next, previous }.if_whole()
+}
+
+/// Every certificate of a Secret that others may chain to, where nobody in it can sign.
+#[must_use]
+pub fn traces(secret: &Value) -> String {
+    [SIGNER[0], PREVIOUS, BUNDLE].map(|key| text(secret, key) + "\n").concat()
+}
+
+/// Who signed the certificate of a Secret, if it is one of those that API servers are told to trust.
+#[must_use]
+pub fn stranger(secret: &Value, configuration: &Configuration) -> Option<Trusted> {
+    let Configuration::Entries(bundles) = configuration else { return None };
+    let trusted = authority::trusted(&bundles.join("\n"));
+    let [certificate, key] = LEAF.map(|key| text(secret, key));
+    let by = authority::served(&certificate, &key, &[], trusted.iter())?.by?;
+    trusted.into_iter().find(|trusted| trusted.fingerprint == by)
 }
 
 /// The data of a Secret with these authorities.
@@ -120,18 +142,55 @@ pub fn configuration(object: Option<&Value>) -> Configuration {
     }
 }
 
-/// What makes this bundle the one of each entry: nothing else of an entry is touched, and no entry
-/// that was put in the place of another one meanwhile.
+/// What makes this bundle the one of each entry: nothing else is touched, and nothing at all if the
+/// object is not any more what it was when it was read.
 #[must_use]
 pub fn publish(object: &Value, bundle: &str) -> Value {
     let bundle = STANDARD.encode(bundle);
-    let webhooks = object["webhooks"].as_array().into_iter().flatten().enumerate();
-    webhooks
-        .flat_map(|(n, webhook)| {
-            [
-                json!({"op": "test", "path": format!("/webhooks/{n}/name"), "value": webhook["name"]}),
-                json!({"op": "add", "path": format!("/webhooks/{n}/clientConfig/caBundle"), "value": bundle}),
-            ]
-        })
-        .collect()
+    let version = &object["metadata"]["resourceVersion"];
+    // Not a test, whose failure would be an invalid request: this makes it a conflict.
+    let as_read = json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version});
+    let count = object["webhooks"].as_array().map_or(0, Vec::len);
+    let entries = (0..count).map(|n| {
+        json!({"op": "add", "path": format!("/webhooks/{n}/clientConfig/caBundle"), "value": bundle})
+    });
+    std::iter::once(as_read).chain(entries).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_without_its_key_stays_trusted_beside_the_next_one() {
+        let life = std::time::Duration::from_secs(9000);
+        let [one, two] = [(); 2].map(|()| authority::authority(1_800_000_000, life).unwrap());
+        let stored = Authority { signer: Some(one.clone()), next: Some(two), previous: vec![] };
+        let written = secret("ns", "name", "Opaque", &authority_data(&stored));
+        assert_eq!(authority(&written).as_ref(), Some(&stored));
+        let mut keyless = written;
+        keyless["data"][SIGNER[1]] = json!("");
+        let read = authority(&keyless).unwrap();
+        assert_eq!((read.signer, read.next), (None, stored.next));
+        assert_eq!(read.previous, [one.certificate]);
+        // Nobody knows who signs.
+        keyless["data"][SIGNER[0]] = json!("");
+        assert_eq!(authority(&keyless), None);
+    }
+
+    #[test]
+    fn a_configuration_is_only_written_as_it_was_read() {
+        let object = json!({"metadata": {"resourceVersion": "7"}, "webhooks": [{}, {}]});
+        let patch = publish(&object, "a");
+        assert_eq!(
+            patch[0],
+            json!({"op": "replace", "path": "/metadata/resourceVersion", "value": "7"})
+        );
+        let paths: Vec<&Value> =
+            patch.as_array().unwrap().iter().skip(1).map(|p| &p["path"]).collect();
+        assert_eq!(
+            paths,
+            ["/webhooks/0/clientConfig/caBundle", "/webhooks/1/clientConfig/caBundle"]
+        );
+    }
 }

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use humantime::parse_duration;
+use humantime::{format_duration, parse_duration};
 
 use crate::edges::certs::run::run as rotate;
-use crate::edges::certs::{CertsError, Options};
+use crate::edges::certs::{CertsError, Options, authority};
 use crate::edges::cli::{CannotRun, logging};
 use crate::edges::cluster::ClusterArgs;
 use crate::formats::manifest::Names;
@@ -70,11 +70,25 @@ pub struct RotateArgs {
 
 impl RotateArgs {
     fn options(self) -> Result<Options, CertsError> {
+        let usage = |text: String| Err(CertsError::Usage(text));
+        // A third of its life is left when it is renewed, and that has to reach every replica.
+        let shortest = self.settle.saturating_mul(10);
+        if self.certificate_life < shortest {
+            let shortest = format_duration(shortest);
+            return usage(format!("--certificate-life must be at least {shortest}"));
+        }
         // While the old authority has a third left, the last certificate of it must come to its end.
-        if self.certificate_life * 3 > self.authority_life {
-            return Err(CertsError::Usage(
-                "--authority-life must be at least three times --certificate-life",
-            ));
+        if self.certificate_life.saturating_mul(3) > self.authority_life {
+            return usage(
+                "--authority-life must be at least three times --certificate-life".into(),
+            );
+        }
+        let mut also_for = vec![];
+        for text in &self.also_for {
+            match authority::name(text) {
+                Ok(name) => also_for.push(name),
+                Err(error) => return usage(format!("--also-for {text}: {error}")),
+            }
         }
         let Self { cluster, namespace, service, configuration, secret: certificate, .. } = self;
         let names = Names { namespace, service, configuration, certificate, ..Names::default() };
@@ -82,7 +96,7 @@ impl RotateArgs {
         Ok(Options {
             cluster,
             names,
-            also_for: self.also_for,
+            also_for,
             identity: self.identity.filter(|name| !name.is_empty()).unwrap_or_else(random),
             authority_life: self.authority_life,
             certificate_life: self.certificate_life,

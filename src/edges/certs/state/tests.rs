@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use proptest::prelude::*;
 
+use super::seen::*;
+use super::watched::*;
 use super::*;
 
 const SETTLE: Duration = Duration::from_secs(60);
@@ -56,8 +58,16 @@ struct World {
     watched: Watched,
     /// The rotator is away until then.
     away: i64,
+    /// Nothing else is destroyed until then.
+    quiet: i64,
+    kept: Option<Authority>,
     made: u32,
     steps: Vec<Step>,
+}
+
+/// As it is read from a bundle.
+fn as_read(fingerprint: String) -> Trusted {
+    Trusted { pem: format!("<{fingerprint}>"), fingerprint, from: 0, to: i64::MAX }
 }
 
 fn is_valid(leaf: &Leaf, now: i64) -> bool {
@@ -79,6 +89,8 @@ impl World {
             replicas: vec![],
             watched: Watched::default(),
             away: 0,
+            quiet: 0,
+            kept: None,
             made: 0,
             steps: vec![],
         }
@@ -115,24 +127,33 @@ impl World {
             shown = None;
         }
         let mut serving = self.serving.clone();
+        let mut stranger = None;
         // Whoever signed is known only as long as the authority is.
         if let Some(leaf) = &mut serving.leaf {
             let trusted = self.authority.iter().flat_map(Authority::trusted);
             let known: Vec<&str> = trusted.map(|t| t.fingerprint.as_str()).collect();
-            leaf.by = leaf.by.take().filter(|by| known.contains(&by.as_str()));
+            let by = leaf.by.take();
+            leaf.by = by.clone().filter(|by| known.contains(&by.as_str()));
+            let told = match &configuration {
+                Configuration::Entries(bundles) => bundles.concat(),
+                _ => String::new(),
+            };
+            let by = by.filter(|by| leaf.by.is_none() && told.contains(&format!("<{by}>")));
+            stranger = by.filter(|_| self.authority.is_some()).map(as_read);
         }
-        Seen { authority: self.authority.clone(), serving, configuration, shown }
+        Seen { authority: self.authority.clone(), serving, configuration, stranger, shown }
     }
 
     /// One pass of the rotator; whether it wrote.
     fn pass(&mut self) -> bool {
         let seen = self.see();
-        let held = self.watched.look(&seen, self.monotonic());
-        let mut step = next(&seen, held, self.clock(), SETTLE);
-        if step == Step::Publish && self.once_in(20) {
+        let held = self.watched.look(&seen, self.monotonic(), SETTLE);
+        let mut failed = vec![];
+        let mut step = next(&seen, held, self.clock(), SETTLE, &failed);
+        while Step::DISPENSABLE.contains(&step) && self.once_in(20) {
             // It is not allowed to, or nobody answers.
-            let seen = Seen { configuration: Configuration::Unknown, ..seen };
-            step = next(&seen, Held { trusted: None, ..held }, self.clock(), SETTLE);
+            failed.push(step);
+            step = next(&seen, held, self.clock(), SETTLE, &failed);
         }
         if let Step::Rest(_) = step {
             return false;
@@ -142,7 +163,7 @@ impl World {
             self.watched = Watched::default();
             return false;
         }
-        self.write(step);
+        self.write(step, seen.stranger);
         self.steps.push(step);
         if self.once_in(10) {
             self.watched = Watched::default();
@@ -150,7 +171,7 @@ impl World {
         true
     }
 
-    fn write(&mut self, step: Step) {
+    fn write(&mut self, step: Step, stranger: Option<Trusted>) {
         let authority = self.authority.clone().unwrap_or_default();
         match step {
             Step::Begin => {
@@ -162,11 +183,13 @@ impl World {
                 let mut previous: Vec<Trusted> = vec![];
                 for fingerprint in text.split(['<', '>']).filter(|part| part.starts_with('a')) {
                     if previous.iter().all(|known| known.fingerprint != fingerprint) {
-                        let (pem, fingerprint) = (format!("<{fingerprint}>"), fingerprint.into());
-                        previous.push(Trusted { pem, fingerprint, from: 0, to: i64::MAX });
+                        previous.push(as_read(fingerprint.to_owned()));
                     }
                 }
                 self.authority = Some(Authority::begin(self.signer(), previous));
+            }
+            Step::Adopt => {
+                self.authority = Some(authority.adopt(stranger.unwrap()));
             }
             Step::Announce => self.authority = Some(authority.announce(self.signer())),
             Step::Promote => self.authority = Some(authority.promote()),
@@ -240,13 +263,45 @@ impl World {
             self.replicas.push(replica);
         } else if self.replicas.len() > 1 && self.once_in(10) {
             let gone = self.rng.usize(..self.replicas.len());
-            self.replicas.remove(gone);
+            // A rollout waits until another one is ready.
+            let mut others = self.replicas.iter().enumerate().filter(|(n, _)| *n != gone);
+            if others.any(|(_, other)| other.shown.as_ref().is_some_and(|l| is_valid(l, now))) {
+                self.replicas.remove(gone);
+            }
+        }
+    }
+
+    /// The key of whoever signs cannot be read any more.
+    fn lose_the_key(&mut self) {
+        let Some(authority) = self.authority.take() else { return };
+        let keyless = authority.signer.map(|signer| signer.certificate);
+        let previous = authority.previous.into_iter().chain(keyless).collect();
+        self.authority = Authority { signer: None, next: authority.next, previous }.if_whole();
+    }
+
+    /// Somebody puts back the Secret of authorities as it was long ago.
+    fn backup(&mut self) {
+        if self.faults == Faults::Loss && self.is_done() {
+            if self.once_in(2) {
+                self.kept = self.authority.clone();
+            } else if let Some(kept) = self.kept.clone() {
+                self.authority = Some(kept);
+                self.remember();
+                // One thing after the other.
+                self.quiet = self.now + HOUR;
+            }
         }
     }
 
     fn accidents(&mut self) {
+        if self.now < self.quiet {
+            return;
+        }
+        if self.once_in(1000) {
+            self.backup();
+        }
         if self.once_in(500) {
-            self.away = self.now + self.rng.i64(..HOUR);
+            self.away = self.now + self.rng.i64(0..HOUR);
             self.watched = Watched::default();
         }
         let jumps = matches!(self.faults, Faults::Clock | Faults::Destruction);
@@ -256,8 +311,8 @@ impl World {
         }
         let kinds = match self.faults {
             Faults::None | Faults::Clock => 0,
-            Faults::Loss => 5,
-            Faults::Destruction => 8,
+            Faults::Loss => 6,
+            Faults::Destruction => 9,
         };
         if kinds > 0 && self.once_in(1000) {
             match self.rng.u32(..kinds) {
@@ -270,8 +325,9 @@ impl World {
                         *authority = Authority { next: None, ..authority.clone() };
                     }
                 }
-                5 => self.configuration = Configuration::Absent,
-                6 => self.configuration = Configuration::Entries(vec![String::new()]),
+                5 => self.lose_the_key(),
+                6 => self.configuration = Configuration::Absent,
+                7 => self.configuration = Configuration::Entries(vec![String::new()]),
                 _ => self.configuration = Configuration::Entries(vec!["<nonsense>".into(); 2]),
             }
             self.remember();
@@ -320,8 +376,8 @@ impl World {
             shown: Some(self.replicas.iter().filter_map(|r| r.reported.clone()).collect()),
             ..self.see()
         };
-        let held = self.watched.clone().look(&seen, self.monotonic());
-        next(&seen, held, self.clock(), SETTLE) == Step::Rest(Rest::Done)
+        let held = self.watched.clone().look(&seen, self.monotonic(), SETTLE);
+        next(&seen, held, self.clock(), SETTLE, &[]) == Step::Rest(Rest::Done)
             && seen.is_shown()
             && seen.serving.leaf.as_ref().is_some_and(|leaf| is_valid(leaf, self.now))
             && self.broken().is_none()
@@ -411,13 +467,60 @@ fn from_nothing_it_takes_three_writes() {
             authority: world.authority.clone(),
             serving: world.serving.clone(),
             configuration: world.configuration.clone(),
+            stranger: None,
             shown: Some(vec![]),
         };
-        let step = next(&seen, Held::default(), world.now, SETTLE);
+        let step = next(&seen, Held::default(), world.now, SETTLE, &[]);
         steps.push(step);
         if !matches!(step, Step::Rest(_)) {
-            world.write(step);
+            world.write(step, None);
         }
     }
     assert_eq!(steps, [Step::Begin, Step::Publish, Step::Issue, Step::Rest(Rest::Done)]);
+}
+
+#[test]
+fn a_right_that_is_missing_somewhere_does_not_let_the_certificate_expire() {
+    let mut world = World::new(0, Faults::None);
+    world.configuration = Configuration::Entries(vec![String::new(); 2]);
+    world.calm();
+    // The authority is due, and so is its last certificate.
+    world.now += AUTHORITY / 100 * 70;
+    let seen = Seen { shown: None, ..world.see() };
+    let step =
+        |seen: &Seen, failed: &[Step]| next(seen, Held::default(), world.now, SETTLE, failed);
+    assert_eq!(step(&seen, &[]), Step::Announce);
+    assert_eq!(step(&seen, &[Step::Announce]), Step::Issue);
+    let reset = Configuration::Entries(vec![String::new(); 2]);
+    let reset = Seen { configuration: reset, ..seen.clone() };
+    assert_eq!(step(&reset, &[Step::Announce]), Step::Publish);
+    assert_eq!(step(&reset, &[Step::Announce, Step::Publish]), Step::Issue);
+    let unknown = Seen { configuration: Configuration::Unknown, ..seen };
+    assert_eq!(step(&unknown, &[Step::Announce]), Step::Issue);
+}
+
+#[test]
+fn what_nobody_looked_at_has_not_held() {
+    let mut world = World::new(0, Faults::None);
+    world.configuration = Configuration::Entries(vec![String::new(); 2]);
+    world.calm();
+    let seen = Seen { shown: Some(vec![]), configuration: Configuration::Absent, ..world.see() };
+    let mut watched = Watched::default();
+    let mut look = |at| watched.look(&seen, Duration::from_secs(at), SETTLE).trusted;
+    assert_eq!(look(10), Some(Duration::ZERO));
+    assert_eq!(look(70), Some(Duration::from_secs(60)));
+    assert_eq!(look(131), Some(Duration::ZERO));
+}
+
+#[test]
+fn while_nobody_knows_who_is_trusted_a_certificate_of_an_unknown_authority_stays() {
+    let mut world = World::new(0, Faults::None);
+    world.configuration = Configuration::Entries(vec![String::new(); 2]);
+    world.calm();
+    let mut seen = Seen { configuration: Configuration::Unknown, ..world.see() };
+    seen.serving.leaf.as_mut().unwrap().by = None;
+    let step = next(&seen, Held::default(), world.now, SETTLE, &[]);
+    assert_eq!(step, Step::Rest(Rest::Configuration));
+    seen.configuration = Configuration::Absent;
+    assert_eq!(next(&seen, Held::default(), world.now, SETTLE, &[]), Step::Issue);
 }
