@@ -202,3 +202,20 @@ fn many_violations_are_compared_in_one_pass() {
     assert_eq!(update(rule, json!({"args": args}), json!({"args": args})), Allow);
     assert_eq!(update(rule, json!({"args": args}), json!({"args": more})), Deny);
 }
+
+#[test]
+fn more_runs_of_what_was_bad_are_judged_as_new() {
+    let image = "select: ['$.spec.template.spec.containers[*].image'], must: {const: good}";
+    let cron_job = |suspend: bool, parallelism: u32| {
+        json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "c"}, "spec": {
+            "schedule": "@daily",
+            "jobTemplate": {"spec": {"suspend": suspend, "parallelism": parallelism, "template": {"spec": {
+                "restartPolicy": "Never", "containers": [{"name": "w", "image": "bad"}]}}}}}})
+    };
+    let guard = guard(&format!("- {{name: a, {image}}}"));
+    let kind =
+        |new: Value| judged(&[&guard], "CronJob", &new, Some(&cron_job(true, 2)), "bob").kind;
+    assert_eq!(kind(cron_job(true, 1)), Allow);
+    assert_eq!(kind(cron_job(true, 3)), Deny);
+    assert_eq!(kind(cron_job(false, 2)), Deny);
+}
