@@ -46,7 +46,7 @@ pub fn judge_one(
     if !shape.has_musts() {
         return found;
     }
-    let whole = musts::Whole::new(template.api, template.of.kind(), object);
+    let whole = musts::Whole::new(template.api, template.of.kind(), object, namespace);
     found.and(musts::findings(shape, Reading::Beside(template.of), &whole, None, false))
 }
 

@@ -35,6 +35,17 @@ use rule::{Rule, RuleId};
 use template::{Of, Template, Written};
 use variable::{VariableId, Variables};
 
+/// How much of its templates a shape enforces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strictness {
+    /// No rule refuses.
+    Nothing,
+    /// Some do, and not the one for everything that no other claims.
+    Parts,
+    /// That one does, whatever others do.
+    Rest,
+}
+
 /// A loaded shape: everything a decision needs, nothing that could still fail.
 #[derive(Debug, Clone)]
 pub struct Shape {
@@ -163,6 +174,19 @@ impl Shape {
     #[must_use]
     pub fn is_guard(&self) -> bool {
         self.templates.is_empty()
+    }
+
+    /// How much of its templates it enforces. What `must` rules say has nothing to do with them.
+    #[must_use]
+    pub fn strictness(&self) -> Strictness {
+        let enforced =
+            |rule: &&rule::Rule| rule.must.is_none() && rule.action == rule::Action::Enforce;
+        let mut enforced = self.rules.iter().filter(enforced).peekable();
+        match (enforced.peek().is_some(), enforced.any(|rule| rule.catch_all)) {
+            (_, true) => Strictness::Rest,
+            (true, false) => Strictness::Parts,
+            (false, false) => Strictness::Nothing,
+        }
     }
 
     /// Whether any of its rules refuses.

@@ -138,8 +138,7 @@ impl<'c> Governed<'c> {
     }
 }
 
-const RESUMED: &str =
-    "The update lets Pods start (it resumes the Job), so the whole Job is judged as a new one.";
+const RESUMED: &str = "The update lets Pods start (it resumes what was suspended), so the whole Job is judged as a new one.";
 
 #[tokio::test]
 async fn an_old_deviation_stays_and_gets_no_worse() {

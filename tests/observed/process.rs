@@ -199,6 +199,15 @@ impl Process {
         value.trim().parse().unwrap()
     }
 
+    /// Waits for what is counted after the answer was given, by the thread that writes.
+    pub async fn until_metric(&self, series: &str, expected: u64) {
+        let start = Instant::now();
+        while self.metric(series).await != expected {
+            assert!(start.elapsed() < PATIENCE, "{series} is not {expected}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// SIGTERM, and the end.
     pub fn stop(&mut self) -> ExitStatus {
         let id = self.child.id().to_string();

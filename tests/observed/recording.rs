@@ -34,7 +34,7 @@ async fn whole_reviews_are_kept_as_they_came() {
         serde_json::to_string_pretty(&serde_json::from_str::<Value>(&dry).unwrap()).unwrap();
     connection.ask("audit", &pretty).await;
     connection.ask("enforce", "{\"request\":{\"uid\":\"u-3\",}}").await;
-    assert_eq!(process.metric("jobshape_record_dropped_total{reason=\"unreadable\"}").await, 1);
+    process.until_metric("jobshape_record_dropped_total{reason=\"unreadable\"}", 1).await;
     assert!(process.stop().success());
 
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;

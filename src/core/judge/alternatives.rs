@@ -1,8 +1,9 @@
 //! Templates are alternatives: an object has to fit one of them.
 //!
-//! It fits a template that has no Enforce finding against it. While any governing template enforces, a
-//! template whose shape has no Enforce rule fits only an object without findings: a shape in Audit
-//! widens what another one refuses by exactly its template, and by nothing that only looks like it.
+//! It fits a template that has no Enforce finding against it. Beside a template whose shape enforces
+//! more, it fits only without findings: a shape in Audit widens what another one refuses by exactly
+//! its template, and by nothing that only looks like it. A single rule in Enforce does not change that,
+//! as long as it is not the one for everything that no other claims.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -14,10 +15,10 @@ use crate::core::judge::musts::{self, Whole};
 use crate::core::judge::update::{Before, Difference, only_removes, start};
 use crate::core::judge::verdict::{Request, Verdict, VerdictKind};
 use crate::core::judge::walk::Walk;
-use crate::core::shape::Shape;
 use crate::core::shape::must::Reading;
 use crate::core::shape::rule::RuleId;
 use crate::core::shape::template::{Of, Template};
+use crate::core::shape::{Shape, Strictness};
 use crate::core::tree::Node;
 
 /// A template that an object may fit.
@@ -26,16 +27,16 @@ struct Candidate<'s> {
     shape: &'s Arc<Shape>,
     index: usize,
     template: &'s Template,
-    /// Whether its shape has a rule that refuses.
-    enforces: bool,
+    /// How much its shape enforces.
+    strictness: Strictness,
 }
 
 /// The templates of the governing shapes, and what they are asked about.
 pub(super) struct Alternatives<'a> {
     governing: &'a [&'a Arc<Shape>],
     candidates: Vec<Candidate<'a>>,
-    /// Whether any governing template enforces.
-    any_enforces: bool,
+    /// How much the strictest of the governing shapes enforces, of those that have templates.
+    strictest: Strictness,
     kind: &'a str,
     namespace: &'a str,
     object: &'a Node<'a>,
@@ -55,23 +56,25 @@ struct Judged<'s> {
 impl<'a> Alternatives<'a> {
     pub(super) fn new(governing: &'a [&'a Arc<Shape>], request: &'a Request<'_>) -> Self {
         let mut candidates = Vec::with_capacity(governing.len());
-        let mut any_enforces = false;
+        let mut strictest = Strictness::Nothing;
         for shape in governing {
-            let enforces = shape.enforces();
-            any_enforces |= enforces && !shape.templates.is_empty();
+            let strictness = shape.strictness();
+            if !shape.templates.is_empty() {
+                strictest = strictest.max(strictness);
+            }
             let of_kind = shape.templates.iter().enumerate();
             let of_kind = of_kind.filter(|(_, template)| template.of.kind() == request.kind);
             candidates.extend(of_kind.map(|(index, template)| Candidate {
                 shape,
                 index,
                 template,
-                enforces,
+                strictness,
             }));
         }
         Alternatives {
             governing,
             candidates,
-            any_enforces,
+            strictest,
             kind: request.kind,
             namespace: request.namespace,
             object: request.object,
@@ -121,13 +124,15 @@ impl<'a> Alternatives<'a> {
             let (had, found) = walk.collected();
             let musts = candidate.shape.has_musts();
             let before = musts.then(|| {
-                old_whole.get_or_init(|| Whole::new(candidate.template.api, self.kind, old))
+                old_whole.get_or_init(|| {
+                    Whole::new(candidate.template.api, self.kind, old, self.namespace)
+                })
             });
             let found = match before {
                 Some(before) => found.and(self.musts(*candidate, before, None)),
                 None => found,
             };
-            fitted |= self.fits(candidate, &found);
+            fitted |= self.fits(candidate, &found) || self.fitted_as_child(*candidate, old, kept);
             let mut walk = self.walk(*candidate, new, kept);
             let was_there = Before::new(had, &difference, new);
             if !was_there.had.is_empty() {
@@ -170,6 +175,25 @@ impl<'a> Alternatives<'a> {
         }
         let refusing = of_update.into_iter().filter(|judged| judged.findings.enforced > 0);
         self.among(refusing, false).unwrap_or(whole)
+    }
+
+    /// Whether the old object fits as a Job that stands there as the CronJob controller made it.
+    /// Whoever takes away what says so has not made it a Job that never fitted.
+    fn fitted_as_child(&self, candidate: Candidate<'_>, old: &Node<'_>, kept: Origin) -> bool {
+        if candidate.template.of != Of::Child || kept == Origin::Kept {
+            return false;
+        }
+        let mut walk = self.walk(candidate, old, Origin::Kept);
+        walk.job();
+        let found = walk.finish();
+        let found = match candidate.shape.has_musts() {
+            true => {
+                let whole = Whole::new(candidate.template.api, self.kind, old, self.namespace);
+                found.and(self.musts(candidate, &whole, None))
+            }
+            false => found,
+        };
+        self.fits(&candidate, &found)
     }
 
     fn judge_as_new(&self, origin: Origin) -> Verdict {
@@ -218,7 +242,9 @@ impl<'a> Alternatives<'a> {
 
     /// The object as `must` rules see it.
     fn whole(&self, candidate: Candidate<'a>) -> &Whole<'a> {
-        self.whole.get_or_init(|| Whole::new(candidate.template.api, self.kind, self.object))
+        self.whole.get_or_init(|| {
+            Whole::new(candidate.template.api, self.kind, self.object, self.namespace)
+        })
     }
 
     fn musts(
@@ -232,7 +258,7 @@ impl<'a> Alternatives<'a> {
     }
 
     fn fits(&self, candidate: &Candidate<'_>, findings: &Findings) -> bool {
-        if self.any_enforces && !candidate.enforces {
+        if candidate.strictness < self.strictest {
             findings.count == 0
         } else {
             findings.enforced == 0

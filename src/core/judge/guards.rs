@@ -22,7 +22,7 @@ pub(super) struct Said<'s> {
 /// Asks them.
 pub(super) fn ask<'s>(guards: &[&'s Arc<Shape>], request: &Request<'_>) -> Said<'s> {
     let reading = if request.kind == "CronJob" { Reading::OfCronJob } else { Reading::OfJob };
-    let whole = Whole::new(Api::get(), request.kind, request.object);
+    let whole = Whole::new(Api::get(), request.kind, request.object, request.namespace);
     let all = |before: Option<&Whole<'_>>| -> Vec<(&'s Arc<Shape>, Findings)> {
         let one = |guard: &&'s Arc<Shape>| {
             (*guard, findings(guard, reading, &whole, before, request.pointers))
@@ -40,7 +40,7 @@ pub(super) fn ask<'s>(guards: &[&'s Arc<Shape>], request: &Request<'_>) -> Said<
     said.start = start::of(old, request.object);
     // What starts Pods is judged like a new object.
     if !said.only_removes && said.start.is_none() {
-        said.found = all(Some(&Whole::new(Api::get(), request.kind, old)));
+        said.found = all(Some(&Whole::new(Api::get(), request.kind, old, request.namespace)));
     }
     said
 }

@@ -4,10 +4,9 @@
 use std::borrow::Cow;
 
 use crate::core::judge::finding::{Finding, Findings, MAX_FINDINGS};
-use crate::core::judge::walk::EMPTY_MAP;
-use crate::core::kubernetes::api::{Api, Field, Kind};
+use crate::core::judge::walk::{EMPTY_LIST, EMPTY_MAP};
+use crate::core::kubernetes::api::{Api, Field, Kind, ListType};
 use crate::core::kubernetes::keys::item_key;
-use crate::core::kubernetes::stored::with_defaults;
 use crate::core::path::{Step, pointer_in, render};
 use crate::core::shape::Shape;
 use crate::core::shape::must::{Must, Reading, Taken};
@@ -16,45 +15,12 @@ use crate::core::shape::selector::SelectorStep;
 use crate::core::tree::{Node, Number, Value};
 
 pub mod holds;
+mod ratchet;
+mod whole;
 
 use holds::{Holding, Violation};
-
-/// An object as `must` rules see it: with everything filled in that the server fills in.
-#[derive(Debug)]
-pub struct Whole<'j> {
-    api: &'static Api,
-    kind: Kind,
-    filled: Node<'j>,
-    /// Of a CronJob: the Job that it makes, as far as its `jobTemplate` says. In the CronJob the server
-    /// fills in only what is inside the Pod template.
-    its_job: Option<Node<'j>>,
-    /// As it came.
-    written: &'j Node<'j>,
-}
-
-impl<'j> Whole<'j> {
-    /// The kind of the object.
-    #[must_use]
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    /// An object of a kind, `Job` or `CronJob`.
-    #[must_use]
-    pub fn new(api: &'static Api, kind: &str, object: &'j Node<'j>) -> Whole<'j> {
-        let is_cron_job = kind == "CronJob";
-        let kind = if is_cron_job { api.cron_job() } else { api.job() };
-        let template = object.get("spec").and_then(|spec| spec.get("jobTemplate"));
-        let template = template.filter(|_| is_cron_job);
-        Whole {
-            api,
-            kind,
-            filled: with_defaults(api, kind, object),
-            its_job: template.map(|template| with_defaults(api, api.job(), template)),
-            written: object,
-        }
-    }
-}
+use ratchet::Had;
+pub use whole::Whole;
 
 /// What an UPDATE replaces, as `must` rules see it.
 pub type Before<'a, 'j> = Option<&'a Whole<'j>>;
@@ -77,9 +43,9 @@ pub fn findings(
             continue;
         }
         let had = before.map(|before| self::violations(must, reading, before));
+        let mut had = had.map(|had| Had::of(&had));
         for violation in violations {
-            let is_old = had.iter().flatten().any(|old| old.is(&violation));
-            if is_old {
+            if had.as_mut().is_some_and(|had| had.takes(&violation)) {
                 found.old += 1;
                 continue;
             }
@@ -135,7 +101,8 @@ fn violations<'w, 'j>(
             }
         };
         let Some(root) = root else { continue };
-        let mut search = Search { api: object.api, must, path, violations: &mut violations };
+        let mut search =
+            Search { api: object.api, must, path, item: None, violations: &mut violations };
         search.below(root, kind, steps);
     }
     violations
@@ -146,25 +113,34 @@ struct Search<'w, 'j, 'v> {
     api: &'static Api,
     must: &'w Must,
     path: Vec<Step<'w>>,
+    /// The outermost item of a list without keys that the walk is in.
+    item: Option<&'w Node<'j>>,
     violations: &'v mut Vec<Violation<'w, 'j>>,
 }
 
 impl<'w, 'j> Search<'w, 'j, '_> {
+    fn holding(&mut self) -> Holding<'_, 'w, 'j> {
+        Holding::new(self.api, &mut self.path, self.item, self.violations)
+    }
+
     fn below(&mut self, node: &'w Node<'j>, kind: Kind, steps: &'w [SelectorStep]) {
         let Some((step, rest)) = steps.split_first() else {
-            let mut holding = Holding::new(self.api, &mut self.path, self.violations);
-            holding.holds(&self.must.schema, kind, node);
+            let must = self.must;
+            self.holding().holds(&must.schema, kind, node);
             return;
         };
         match step {
             SelectorStep::Name(name) => {
                 self.path.push(Step::Key(name));
                 let found = member(self.api, kind, node, name);
-                // A map that nobody wrote is an empty one to whoever reads it, labels for example: what
-                // is asked of it is missing.
-                let found = found.or_else(|| {
-                    let is_map = matches!(child_kind(self.api, kind, name), Kind::Map(_));
-                    (is_map && !rest.is_empty()).then_some(&EMPTY_MAP)
+                // A map or a list that nobody wrote is an empty one to whoever reads it, labels for
+                // example: what is asked of it is missing.
+                let may_be_missing = rest.is_empty() && self.must.absent;
+                let found = found.or_else(|| match child_kind(self.api, kind, name) {
+                    _ if may_be_missing => None,
+                    Kind::Map(_) => Some(&EMPTY_MAP),
+                    Kind::List(_) => Some(&EMPTY_LIST),
+                    _ => None,
                 });
                 match found {
                     Some(below) => {
@@ -173,8 +149,8 @@ impl<'w, 'j> Search<'w, 'j, '_> {
                     }
                     // One place for each parent that is there.
                     None if rest.is_empty() && !self.must.absent => {
-                        let mut holding = Holding::new(self.api, &mut self.path, self.violations);
-                        holding.missing(&self.must.schema, node);
+                        let must = self.must;
+                        self.holding().missing(&must.schema, node);
                     }
                     None => {}
                 }
@@ -193,15 +169,30 @@ impl<'w, 'j> Search<'w, 'j, '_> {
                 let list = self.api.list(list);
                 for (index, item) in node.items().iter().enumerate() {
                     if is_selected(step, item) {
-                        let key = item_key(self.api, list, item);
-                        self.path.push(Step::Item { index: Some(index), key });
+                        let outside = self.item;
+                        let step = item_step(self.api, list, index, item);
+                        if is_keyless(&step) {
+                            self.item = outside.or(Some(item));
+                        }
+                        self.path.push(step);
                         self.below(item, list.item, rest);
                         self.path.pop();
+                        self.item = outside;
                     }
                 }
             }
         }
     }
+}
+
+/// The step to an item of a list; one without keys has only its index.
+fn item_step<'n>(api: &Api, list: &ListType, index: usize, item: &'n Node<'_>) -> Step<'n> {
+    let key = if list.is_keyed() { item_key(api, list, item) } else { None };
+    Step::Item { index: Some(index), key }
+}
+
+fn is_keyless(step: &Step<'_>) -> bool {
+    matches!(step, Step::Item { key: None, .. })
 }
 
 fn is_selected(step: &SelectorStep, item: &Node<'_>) -> bool {

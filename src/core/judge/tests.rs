@@ -11,6 +11,7 @@ mod guards;
 mod keyed;
 mod labels;
 mod metadata;
+mod musts;
 mod open;
 mod order;
 mod quantities;

@@ -22,7 +22,7 @@ pub(super) static EMPTY_TEXT: Node<'static> =
 pub(super) static ZERO: Node<'static> = Node { value: Value::Number(Number::Int(0)), at: u32::MAX };
 static FALSE: Node<'static> = Node { value: Value::Bool(false), at: u32::MAX };
 pub(super) static EMPTY_MAP: Node<'static> = Node { value: Value::Map(Vec::new()), at: u32::MAX };
-static EMPTY_LIST: Node<'static> = Node { value: Value::List(Vec::new()), at: u32::MAX };
+pub(super) static EMPTY_LIST: Node<'static> = Node { value: Value::List(Vec::new()), at: u32::MAX };
 
 /// What the server generates from.
 #[derive(Debug, Clone, Copy, Default)]

@@ -50,6 +50,21 @@ pub fn with_defaults<'n>(api: &Api, kind: Kind, node: &Node<'n>) -> Node<'n> {
         (Kind::List(id), Value::List(items)) => Value::List(
             items.iter().map(|item| with_defaults(api, api.list(id).item, item)).collect(),
         ),
+        (Kind::Map(id), Value::Map(entries)) => {
+            let kind = api.list(id).item;
+            let filled = entries.iter().map(|entry| {
+                let node = match (kind, &entry.node.value) {
+                    // Go reads null as the zero of a value that is no pointer, and keeps the key.
+                    (Kind::String, Value::Null) => Node::new(Value::String(Cow::Borrowed(""))),
+                    (Kind::Quantity { .. }, Value::Null) => {
+                        Node::new(Value::String(Cow::Borrowed("0")))
+                    }
+                    _ => with_defaults(api, kind, &entry.node),
+                };
+                Entry { key: entry.key.clone(), key_at: entry.key_at, node }
+            });
+            Value::Map(filled.collect())
+        }
         (_, other) => other.clone(),
     };
     Node { value, at: node.at }

@@ -3,6 +3,7 @@
 use crate::core::kubernetes::api::{Api, Kind, NEWEST, VERSIONS};
 use crate::core::shape::Shape;
 use crate::core::shape::compiled::{Name, NodeId, Want};
+use crate::core::shape::must::PassedOver;
 use crate::core::shape::rule::{Action, RuleId};
 use crate::core::shape::template::Template;
 
@@ -108,11 +109,16 @@ impl Shape {
         }
         for rule in &self.rules {
             let passed_over = rule.must.as_ref().and_then(|must| must.passes_over(Api::get()));
-            if let Some((parent, name)) = passed_over {
-                let warning = format!(
-                    "the rule `{}` says nothing of a place without `{parent}`, in which `{name}` would stand: select `{parent}` and name `{name}` in `required` and `properties` to have both",
-                    rule.name
-                );
+            if let Some(passed_over) = passed_over {
+                let name_of_rule = &rule.name;
+                let warning = match passed_over {
+                    PassedOver::NoParent { parent, name } => format!(
+                        "the rule `{name_of_rule}` says nothing of a place without `{parent}`, in which `{name}` would stand: select `{parent}` and name `{name}` in `required` and `properties` to have both"
+                    ),
+                    PassedOver::NoItem(key) => format!(
+                        "the rule `{name_of_rule}` says nothing of a list that has no `{key}`: select all with `[*]` if it is about whatever runs"
+                    ),
+                };
                 warnings.push((rule.written_at, warning));
             }
         }

@@ -50,6 +50,20 @@ pub struct Selected {
     child: Option<Vec<SelectorStep>>,
 }
 
+/// What an object may lack, so that a rule says nothing of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PassedOver {
+    /// An optional struct, and the field in it that the selector goes on with.
+    NoParent {
+        /// The struct.
+        parent: String,
+        /// The field.
+        name: String,
+    },
+    /// The item of a list that has this key.
+    NoItem(String),
+}
+
 /// For what a rule is read: what its selectors are about depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
@@ -139,7 +153,7 @@ pub(super) fn resolve(api: &'static Api, document: &mut Document, mistakes: &mut
         let ends_in_a_name = written
             .select
             .iter()
-            .any(|place| !matches!(place.selector.steps.last(), None | Some(SelectorStep::All)));
+            .any(|place| matches!(place.selector.steps.last(), Some(SelectorStep::Name(_))));
         if written.absent && !ends_in_a_name && !written.select.is_empty() {
             let message = "`absent: true` says nothing: no selector of the rule ends in a name";
             mistakes.push(Mistake::new(rule.rule.written_at, message).help("take it out"));
@@ -311,10 +325,9 @@ pub(super) fn is_old_spelling(structure: &StructType, name: &str) -> bool {
 }
 
 impl Must {
-    /// A part that an object may leave out, so that the rule says nothing of one that does: with
-    /// what the selector goes on.
+    /// A part that an object may leave out, so that the rule says nothing of one that does.
     #[must_use]
-    pub fn passes_over(&self, api: &Api) -> Option<(String, String)> {
+    pub fn passes_over(&self, api: &Api) -> Option<PassedOver> {
         self.selected.iter().find_map(|selected| {
             let (steps, mut kind) = match (&selected.job, &selected.cron_job) {
                 (Some(steps), _) => (steps, api.job()),
@@ -322,9 +335,14 @@ impl Must {
                 (None, None) => return None,
             };
             let mut optional = None;
-            for step in steps {
+            for (index, step) in steps.iter().enumerate() {
                 if let (Some(parent), SelectorStep::Name(name)) = (&optional, step) {
-                    return Some((String::clone(parent), name.clone()));
+                    let (parent, name) = (String::clone(parent), name.clone());
+                    return Some(PassedOver::NoParent { parent, name });
+                }
+                if let (SelectorStep::Key(pairs), true) = (step, index + 1 < steps.len()) {
+                    let keys: Vec<&str> = pairs.iter().map(|(_, value)| value.as_str()).collect();
+                    return Some(PassedOver::NoItem(keys.join("/")));
                 }
                 optional = match step {
                     SelectorStep::Name(name) => api

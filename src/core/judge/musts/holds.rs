@@ -2,14 +2,13 @@
 //! `1000m`.
 
 use crate::core::kubernetes::api::{Api, Kind};
-use crate::core::kubernetes::keys::item_key;
 use crate::core::kubernetes::quantity::Quantity;
 use crate::core::path::{Step, cut};
 use crate::core::shape::constraint::{Setting, ValueType};
 use crate::core::shape::must::schema::{Additional, Schema, Sort, Type, number_of};
 use crate::core::tree::{Node, Number, Value};
 
-use super::{child_kind, member};
+use super::{child_kind, is_keyless, item_step, member};
 
 /// A place where a schema does not hold.
 #[derive(Debug)]
@@ -22,49 +21,32 @@ pub struct Violation<'w, 'j> {
     pub missing: bool,
     /// What stands there, or in what it is missing.
     pub value: &'w Node<'j>,
-}
-
-impl Violation<'_, '_> {
-    /// Whether another object has the same at the same place.
-    #[must_use]
-    pub fn is(&self, other: &Violation<'_, '_>) -> bool {
-        self.missing == other.missing
-            && self.message == other.message
-            && self.path.len() == other.path.len()
-            && self.path.iter().zip(&other.path).all(|(a, b)| is_same(a, b))
-            // What is missing has no value; what it is missing from may change.
-            && (self.missing || self.value.value == other.value.value)
-    }
-}
-
-/// The items of a keyed list are told apart by their keys, wherever they stand.
-fn is_same(a: &Step<'_>, b: &Step<'_>) -> bool {
-    match (a, b) {
-        (Step::Item { key: Some(a), .. }, Step::Item { key: Some(b), .. }) => a == b,
-        (a, b) => a == b,
-    }
+    /// The outermost item of a list without keys that it is in.
+    pub item: Option<&'w Node<'j>>,
 }
 
 /// Looks at values and keeps where schemas do not hold.
 pub struct Holding<'a, 'w, 'j> {
     api: &'static Api,
     path: &'a mut Vec<Step<'w>>,
+    item: Option<&'w Node<'j>>,
     violations: &'a mut Vec<Violation<'w, 'j>>,
 }
 
 impl<'a, 'w, 'j> Holding<'a, 'w, 'j> {
-    /// At a place.
+    /// At a place, perhaps inside of an item of a list without keys.
     pub fn new(
         api: &'static Api,
         path: &'a mut Vec<Step<'w>>,
+        item: Option<&'w Node<'j>>,
         violations: &'a mut Vec<Violation<'w, 'j>>,
     ) -> Self {
-        Holding { api, path, violations }
+        Holding { api, path, item, violations }
     }
 
     fn say(&mut self, value: &'w Node<'j>, message: String) {
         let path = self.path.clone();
-        self.violations.push(Violation { path, message, missing: false, value });
+        self.violations.push(Violation { path, message, missing: false, value, item: self.item });
     }
 
     /// Nothing stands at the place, inside `parent`.
@@ -74,7 +56,13 @@ impl<'a, 'w, 'j> Holding<'a, 'w, 'j> {
             None => "missing; it must be there".to_owned(),
         };
         let path = self.path.clone();
-        self.violations.push(Violation { path, message, missing: true, value: parent });
+        self.violations.push(Violation {
+            path,
+            message,
+            missing: true,
+            value: parent,
+            item: self.item,
+        });
     }
 
     /// Keeps every place below the value where the schema does not hold.
@@ -108,7 +96,7 @@ impl<'a, 'w, 'j> Holding<'a, 'w, 'j> {
 
     fn is_so(&self, schema: &'w Schema, kind: Kind, node: &'w Node<'j>) -> bool {
         let (mut path, mut violations) = (vec![], vec![]);
-        Holding::new(self.api, &mut path, &mut violations).holds(schema, kind, node);
+        Holding::new(self.api, &mut path, None, &mut violations).holds(schema, kind, node);
         violations.is_empty()
     }
 
@@ -158,10 +146,15 @@ impl<'a, 'w, 'j> Holding<'a, 'w, 'j> {
         let (Some(below), Kind::List(list)) = (&schema.items, kind) else { return };
         let list = self.api.list(list);
         for (index, item) in items.iter().enumerate() {
-            let key = item_key(self.api, list, item);
-            self.path.push(Step::Item { index: Some(index), key });
+            let outside = self.item;
+            let step = item_step(self.api, list, index, item);
+            if is_keyless(&step) {
+                self.item = outside.or(Some(item));
+            }
+            self.path.push(step);
             self.holds(below, list.item, item);
             self.path.pop();
+            self.item = outside;
         }
     }
 }
@@ -169,7 +162,7 @@ impl<'a, 'w, 'j> Holding<'a, 'w, 'j> {
 /// Whether what the words say about a value by itself holds: its type, its text, its size, and the
 /// values that it may be.
 fn is_scalar_ok(schema: &Schema, kind: Kind, node: &Node<'_>) -> bool {
-    let number = || number(node);
+    let number = || number(kind, node);
     let within = || {
         let low = schema.minimum.as_ref().and_then(number_of);
         let high = schema.maximum.as_ref().and_then(number_of);
@@ -181,7 +174,7 @@ fn is_scalar_ok(schema: &Schema, kind: Kind, node: &Node<'_>) -> bool {
     let says_text =
         text.pattern.is_some() || text.min_length.is_some() || text.max_length.is_some();
     let says_number = schema.minimum.is_some() || schema.maximum.is_some();
-    schema.of_type.is_none_or(|of_type| is_type(of_type, node))
+    schema.of_type.is_none_or(|of_type| is_type(of_type, kind, node))
         && (!says_text || node.as_str().is_some_and(|found| text.accepts(found)))
         && (!says_number || within())
         && (schema.one_of.is_empty()
@@ -197,33 +190,41 @@ fn is_scalar_ok(schema: &Schema, kind: Kind, node: &Node<'_>) -> bool {
         }
 }
 
-fn is_type(of_type: Type, node: &Node<'_>) -> bool {
+fn is_type(of_type: Type, kind: Kind, node: &Node<'_>) -> bool {
     match of_type {
         Type::Scalar(ValueType::Text) => node.as_str().is_some(),
         Type::Scalar(ValueType::Integer) => {
             matches!(node.value, Value::Number(Number::Int(_) | Number::Unsigned(_)))
         }
         Type::Scalar(ValueType::Boolean) => node.as_bool().is_some(),
-        Type::Scalar(ValueType::Quantity) => number(node).is_some(),
+        Type::Scalar(ValueType::Quantity) => number(kind, node).is_some(),
         Type::Object => matches!(node.value, Value::Map(_)),
         Type::Array => matches!(node.value, Value::List(_)),
     }
 }
 
-/// A number or a quantity as an exact decimal.
-fn number(node: &Node<'_>) -> Option<Quantity> {
-    match &node.value {
-        Value::Number(Number::Int(int)) => Some(Quantity::from_int(*int)),
-        Value::Number(Number::Unsigned(int)) => Quantity::parse(&int.to_string()),
-        Value::String(text) => Quantity::parse(text),
-        _ => None,
-    }
+/// A number or a quantity as an exact decimal, rounded as the server does where it stands.
+fn number(kind: Kind, node: &Node<'_>) -> Option<Quantity> {
+    let number = match &node.value {
+        Value::Number(Number::Int(int)) => Quantity::from_int(*int),
+        Value::Number(Number::Unsigned(int)) => Quantity::parse(&int.to_string())?,
+        // What YAML reads as a float reaches the server as its shortest digits.
+        Value::Number(Number::Float(float)) => Quantity::parse(&float.to_string())?,
+        Value::String(text) => Quantity::parse(text)?,
+        _ => return None,
+    };
+    let is_rounded = matches!(kind, Kind::Quantity { rounded: true });
+    Some(if is_rounded { number.rounded_to_milli() } else { number })
 }
 
 fn is_equal(kind: Kind, wanted: &Node<'_>, found: &Node<'_>) -> bool {
     match kind {
-        Kind::Quantity { .. } => number(wanted).is_some() && number(wanted) == number(found),
-        _ => wanted.value == found.value,
+        Kind::Quantity { .. } => {
+            let wanted = number(kind, wanted);
+            wanted.is_some() && wanted == number(kind, found)
+        }
+        // By value: where it was read does not count.
+        _ => wanted.to_json() == found.to_json(),
     }
 }
 

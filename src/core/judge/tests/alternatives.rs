@@ -106,6 +106,34 @@ fn beside_one_that_enforces_an_audit_shape_widens_by_its_template_and_no_more() 
 }
 
 #[test]
+fn beside_one_that_encloses_a_rule_in_enforce_opens_nothing() {
+    let enforced = named("enforced", "", &[image("r/w:1")]);
+    let evil = image("evil").set("pod/hostPID", json!(true));
+    let on_network = image("r/w:2").set("pod/hostNetwork", json!(true));
+    for rules in [
+        "rules: [{name: s, select: [$.spec.suspend], action: Enforce}, {name: rest}]",
+        "rules: [{name: s, select: [$.spec.template.spec.hostNetwork], must: {const: false}, absent: true, action: Enforce}, {name: rest}]",
+    ] {
+        let mixed = named("mixed", &format!("action: Audit\n{rules}"), &[image("r/w:2")]);
+        let shapes = [enforced.clone(), mixed.clone()];
+        assert_eq!(judged(&shapes, &image("r/w:2"), None, None).kind, Allow, "{rules}");
+        assert_eq!(judged(&shapes, &evil, None, None).kind, Deny, "{rules}");
+        assert_eq!(judged(&shapes, &on_network, None, None).kind, Deny, "{rules}");
+        // Alone it is what its rules say.
+        assert_eq!(judged(&[mixed], &evil, None, None).kind, Allow, "{rules}");
+    }
+    // Both enclose, and a single rule of one is only watched.
+    let watched = named(
+        "watched",
+        "rules: [{name: net, select: [$.spec.template.spec.hostNetwork], action: Audit}, {name: rest}]",
+        &[image("r/w:2")],
+    );
+    let shapes = [enforced, watched];
+    assert_eq!(judged(&shapes, &on_network, None, None).kind, Allow);
+    assert_eq!(judged(&shapes, &evil, None, None).kind, Deny);
+}
+
+#[test]
 fn a_template_that_only_warns_fits_worse_than_one_that_is_equal() {
     let spec = "rules: [{name: net, select: [$.spec.template.spec.hostNetwork], action: Warn}, {name: rest}]";
     let shapes = [

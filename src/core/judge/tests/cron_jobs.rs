@@ -285,6 +285,33 @@ fn what_says_whose_child_it_is_may_stay_in_an_update_by_anybody() {
 }
 
 #[test]
+fn nobody_takes_away_what_says_that_it_is_a_child() {
+    let shape = shape("");
+    let mut taken = child();
+    taken.0["metadata"]["annotations"].as_object_mut().unwrap().remove(SCHEDULED);
+    let orphan = child().set("/metadata/ownerReferences", json!([]));
+    for (new, why) in [
+        (taken.clone(), "the annotation"),
+        (taken.set("/metadata/labels", json!({"app": "other"})), "and a label with it"),
+        (child().set("/metadata/name", json!("nightly-1")), "the name"),
+        (orphan.set("/metadata/annotations", json!({"note": "n"})), "the owner and the annotation"),
+    ] {
+        let kind = judged(&shape, &new, Some(&child()), HUMAN).kind;
+        assert_eq!(kind, Deny, "{why}");
+        assert_eq!(
+            judged(&shape, &new, Some(&child()), CRON_JOB_CONTROLLER[0]).kind,
+            Deny,
+            "{why}"
+        );
+    }
+    // A Job that never was one may be changed as before: by what it had already.
+    let other =
+        child().set("/metadata/ownerReferences", json!([])).set("/metadata/name", json!("x"));
+    let labelled = other.clone().set("/spec/backoffLimit", json!(2));
+    assert_eq!(judged(&shape, &labelled, Some(&other), HUMAN).kind, Allow);
+}
+
+#[test]
 fn rules_about_the_cron_job_speak_for_its_jobs() {
     let spec = "rules:
 - {name: image, select: ['$.spec.jobTemplate.spec.template.spec.containers[*].image'], action: Audit}

@@ -13,11 +13,11 @@ use crate::core::tree::Node;
 use VerdictKind::{Allow, Deny, Ungoverned};
 
 /// A guard with these rules.
-fn guard(rules: &str) -> Shape {
+pub(super) fn guard(rules: &str) -> Shape {
     guard_for("guard", "", rules)
 }
 
-fn guard_for(name: &str, of_match: &str, rules: &str) -> Shape {
+pub(super) fn guard_for(name: &str, of_match: &str, rules: &str) -> Shape {
     let spec = format!("match: {{namespaces: [ns]{of_match}}}\ntemplates: []\nrules:\n{rules}");
     let text = document(&spec)
         .replace("  templates: []\n", "")
@@ -27,7 +27,7 @@ fn guard_for(name: &str, of_match: &str, rules: &str) -> Shape {
     })
 }
 
-fn judged(
+pub(super) fn judged(
     shapes: &[&Shape],
     kind: &str,
     object: &Value,
@@ -51,7 +51,7 @@ fn judged(
 }
 
 /// Whether a guard with this one rule admits a Job, and what it says of it.
-fn one(rule: &str, job: &Job) -> Vec<String> {
+pub(super) fn one(rule: &str, job: &Job) -> Vec<String> {
     let guard = guard(&format!("- {{name: a, {rule}}}"));
     let verdict = judged(&[&guard], "Job", &job.0, None, "bob");
     let found = verdict.findings.findings.iter().map(|f| format!("{}: {}", f.path, f.message));
@@ -125,7 +125,7 @@ fn a_place_is_asked_for_once_per_parent_and_missing_is_a_finding() {
     let found = one(rule, &two);
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
-        found[0].starts_with("spec.template.spec.containers[b].resources.limits: missing"),
+        found[0].starts_with("spec.template.spec.containers[b].resources.limits.memory: missing"),
         "{found:?}"
     );
     let found = one(rule, &job().set("worker/resources", json!({"limits": {"cpu": "1"}})));

@@ -19,7 +19,7 @@ impl Start {
     #[must_use]
     pub fn describe(self) -> String {
         match self {
-            Start::Resumed => "it resumes the Job".to_owned(),
+            Start::Resumed => "it resumes what was suspended".to_owned(),
             Start::Raised(field) => format!("it raises spec.{field}"),
         }
     }
@@ -33,6 +33,15 @@ const RAISED: [&str; 5] =
 /// What in the update of `old` to `new` lets Pods start, if anything does.
 #[must_use]
 pub fn of(old: &Node<'_>, new: &Node<'_>) -> Option<Start> {
+    // Of a CronJob also what its Jobs are made from.
+    in_spec(old, new).or_else(|| in_spec(job_template(old)?, job_template(new)?))
+}
+
+fn job_template<'n, 'j>(cron_job: &'n Node<'j>) -> Option<&'n Node<'j>> {
+    cron_job.get("spec")?.get("jobTemplate")
+}
+
+fn in_spec(old: &Node<'_>, new: &Node<'_>) -> Option<Start> {
     if are_untouched(old, new) {
         return None;
     }

@@ -126,3 +126,27 @@ fn beside_a_template_it_has_to_be_about_it_and_the_template_satisfies_it() {
     let silent = rule("$.spec.schedule", "{const: '@daily'}").unwrap_err();
     assert!(silent.contains("about no template"), "{silent}");
 }
+
+#[test]
+fn what_a_rule_passes_over_is_a_warning() {
+    let warned = |rule: &str| {
+        let text =
+            document(&format!("templates: []\nrules:\n- {rule}")).replace("  templates: []\n", "");
+        let guard = Shape::load(&read(&text), &[]).unwrap();
+        guard.warnings().into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+    };
+    let image = |of: &str| {
+        format!(
+            "{{name: a, select: [\"$.spec.template.spec.containers[{of}].image\"], must: {{const: x}}}}"
+        )
+    };
+    assert_eq!(warned(&image("*")), [""; 0]);
+    assert!(warned(&image("?@.name=='w'"))[0].contains("says nothing of a list that has no `w`"));
+    let privileged = "{name: a, select: ['$.spec.template.spec.containers[*].securityContext.privileged'], must: {const: true}}";
+    assert!(warned(privileged)[0].contains("without `securityContext`"));
+    // Where nothing ends in a name, nothing can be missing.
+    says(
+        "{name: a, select: [\"$.spec.template.spec.containers[?@.name=='w']\"], must: {required: [image]}, absent: true}",
+        &["says nothing: no selector of the rule ends in a name"],
+    );
+}
