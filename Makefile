@@ -93,6 +93,7 @@ BUILDAH := buildah --storage-driver vfs --root $(CURDIR)/target/image/storage --
 
 sbom: ## what the program consists of, as CycloneDX, and the licences: target/image/content
 	@mkdir -p target/image/content
+	@rm -f target/image/content/*
 	@image/sbom.sh $(RELEASE_TARGET) >target/image/content/jobshape.cdx.json
 	@image/licenses.sh $(RELEASE_TARGET) >target/image/content/licenses.txt
 
@@ -100,7 +101,7 @@ sbom: ## what the program consists of, as CycloneDX, and the licences: target/im
 image: release sbom ## the image around it, with buildah: target/image/jobshape.oci.tar
 	@install -m 0755 $(RELEASE) target/image/content/jobshape
 	@chmod 0444 target/image/content/jobshape.cdx.json target/image/content/licenses.txt
-	@$(BUILDAH) bud --quiet --isolation chroot --network none --pull=never --layers=false --format oci --identity-label=false \
+	@$(BUILDAH) bud --quiet --isolation chroot --pull=never --layers=false --format oci --identity-label=false \
 		--timestamp $(SOURCE_DATE_EPOCH) --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
 		--build-arg CREATED=$$(date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ) \
 		$(if $(SOURCE),--label org.opencontainers.image.source=$(SOURCE)) \

@@ -5,6 +5,7 @@
 #   tests/image/run.sh           as root on Linux; buildah is installed where there is none and Debian has it
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+export LC_ALL=C
 
 fail() {
     echo "image: $*" >&2
@@ -24,10 +25,13 @@ readonly target=x86_64-unknown-linux-gnu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # Names of different length: a path that got into the program would move what is behind it.
+alone=
 for clone in a another-one; do
     git clone --quiet . "$folder/$clone"
     # What cargo makes is beside the sources, so nothing is shared but the crates.
-    (cd "$folder/$clone" && env -u CARGO_TARGET_DIR make image)
+    (cd "$folder/$clone" && env -u CARGO_TARGET_DIR $alone make image)
+    # Now that all crates are there, the second has no network.
+    alone="unshare --net env CARGO_NET_OFFLINE=true"
 done
 cd "$folder/a"
 for file in content/jobshape content/jobshape.cdx.json content/licenses.txt digest; do
