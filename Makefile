@@ -1,8 +1,8 @@
 # What there is to do here. The tests and the demo need Rust, and Go 1.26 for their API server.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-install test test-offline mutants fuzz matrix faults apiserver lint tables manifests release image image-test \
-	reviews bench bench-decide bench-quick instructions
+.PHONY: help demo demo-install test test-offline mutants fuzz matrix faults apiserver lint tables manifests release sbom image \
+	image-test reviews bench bench-decide bench-quick instructions
 
 # What in the test binary asks a real API server: the beginnings of the tests' names.
 NEED_A_SERVER := both_ways::actions both_ways::attacks both_ways::cases both_ways::cron_jobs both_ways::governed both_ways::life \
@@ -69,35 +69,49 @@ manifests: ## write what in manifests is generated anew
 	cargo run --quiet -- render --shapes rules/pm-agent --action Audit --out manifests/rendered/audit-first
 	cargo test --test main -- --ignored --exact manifests::committed::write_the_prometheus_rule
 
-# The program of the image: it needs no library and no file of the machine that it runs on, and is the same
-# wherever the clone stands.
+# The program of the image: it needs no library and no file of the machine that it runs on, and is the same wherever the
+# clone, the crates and the sources of the standard library stand, built by the same compiler and the same C library.
 RELEASE_TARGET := x86_64-unknown-linux-gnu
 RELEASE := target/$(RELEASE_TARGET)/release/jobshape
+CARGO_FOLDER = $(or $(CARGO_HOME),$(HOME)/.cargo)
+STANDARD_LIBRARY = $$(rustc --print sysroot)/lib/rustlib/src/rust=/rustc/$$(rustc -vV | sed -n 's/^commit-hash: //p')
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 REVISION ?= $(shell git describe --always --abbrev=40 --dirty --exclude='*')
 export SOURCE_DATE_EPOCH
 
+# Incremental builds cut the program into other pieces.
 release: ## the program as it is shipped: static, without paths of this machine
-	@CARGO_TARGET_DIR=target JOBSHAPE_REVISION=$(REVISION) \
-		RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/jobshape --remap-path-prefix=$${CARGO_HOME:-$$HOME/.cargo}=/cargo" \
+	@CARGO_TARGET_DIR=target CARGO_INCREMENTAL=0 JOBSHAPE_REVISION=$(REVISION) \
+		CFLAGS="-ffile-prefix-map=$(CARGO_FOLDER)=/cargo -ffile-prefix-map=$(CURDIR)=/jobshape" \
+		RUSTFLAGS="-C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/jobshape --remap-path-prefix=$(CARGO_FOLDER)=/cargo --remap-path-prefix=$(STANDARD_LIBRARY)" \
 		cargo build --release --locked --bin jobshape --target $(RELEASE_TARGET)
 	@sha256sum $(RELEASE)
 
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;/^version/q' Cargo.toml)
+# The name that it gets in the archive, and where its sources are: nobody but you knows either.
 IMAGE ?= jobshape:$(VERSION)
+SOURCE ?=
 # A storage of its own: what else buildah has on this machine is left alone.
 BUILDAH := buildah --storage-driver vfs --root $(CURDIR)/target/image/storage --runroot $(CURDIR)/target/image/run
 
-# Needs buildah, and no network: `buildah push oci-archive:… docker://…` or `podman load` takes it from there.
-image: release ## the image around it: target/image/jobshape.oci.tar
-	@mkdir -p target/image/context
-	@install -m 0755 $(RELEASE) target/image/context/jobshape
-	@$(BUILDAH) bud --isolation chroot --layers=false --format oci --timestamp $(SOURCE_DATE_EPOCH) \
-		--build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
+sbom: ## what the program consists of, as CycloneDX, and the licences: target/image/content
+	@mkdir -p target/image/content
+	@rm -f target/image/content/*
+	@image/sbom.sh $(RELEASE_TARGET) >target/image/content/jobshape.cdx.json
+	@image/licenses.sh $(RELEASE_TARGET) >target/image/content/licenses.txt
+
+# Needs buildah, and no network but for cargo-cyclonedx when it is missing.
+image: release sbom ## the image around it, with buildah: target/image/jobshape.oci.tar
+	@install -m 0755 $(RELEASE) target/image/content/jobshape
+	@chmod 0444 target/image/content/jobshape.cdx.json target/image/content/licenses.txt
+	@$(BUILDAH) bud --quiet --isolation chroot --pull=never --layers=false --format oci --identity-label=false \
+		--timestamp $(SOURCE_DATE_EPOCH) --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
 		--build-arg CREATED=$$(date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ) \
-		--tag $(IMAGE) --file Dockerfile target/image/context
+		$(if $(SOURCE),--label org.opencontainers.image.source=$(SOURCE)) \
+		--tag $(IMAGE) --file Dockerfile target/image/content
 	@rm -f target/image/jobshape.oci.tar
 	@$(BUILDAH) push --quiet --digestfile target/image/digest $(IMAGE) oci-archive:target/image/jobshape.oci.tar:$(IMAGE)
+	@$(BUILDAH) rmi --all --force >/dev/null
 	@echo "$(IMAGE) $$(cat target/image/digest)"
 
 image-test: ## that the image holds what it should, runs, and is the same when built elsewhere

@@ -110,6 +110,14 @@ impl Desk {
         panic!("{namespace}: {seen:?}");
     }
 
+    /// The image of a Deployment's container.
+    async fn image(&self, deployment: &str) -> String {
+        let path = format!("/apis/apps/v1/namespaces/jobshape-system/deployments/{deployment}");
+        let deployment = self.admin.get(&path).await.unwrap().body;
+        let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+        image.as_str().unwrap_or_else(|| panic!("{path}: {deployment}")).to_owned()
+    }
+
     async fn gone(&self, path: &str) -> bool {
         self.admin.get(path).await.unwrap().status == 404
     }
@@ -144,7 +152,13 @@ async fn every_command_of_the_page_does_what_it_says() {
                 assert_eq!(entries, ["audit.jobshape.dev"]);
                 // No replica runs, and nothing is refused.
                 desk.until_a_job("pm-agent", Result::is_ok).await;
-                assert!(!desk.gone("/apis/apps/v1/namespaces/jobshape-system/deployments/jobshape-certificates").await);
+                for deployment in ["jobshape", "jobshape-certificates"] {
+                    let image = desk.image(deployment).await;
+                    assert!(
+                        image.starts_with("registry.example.net/platform/jobshape@sha256:"),
+                        "{image}"
+                    );
+                }
             }
             "Watch first, then enforce" => {
                 // The diff shows what is about to change.

@@ -4,6 +4,7 @@
 mod built;
 mod committed;
 mod documented;
+mod image;
 mod invariants;
 mod live;
 mod mounted;
