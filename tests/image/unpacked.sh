@@ -47,9 +47,10 @@ chmod 755 "$folder" "$root"
 mkdir -p "$root"/etc/jobshape/{shapes,tls} "$folder/tls"
 touch "$root/etc/hosts"
 # Not an authority, as the defaults of openssl would have it: rustls takes none for a server's certificate.
-openssl req -x509 -config <(printf '[req]\ndistinguished_name = name\n[name]\n') -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj /CN=jobshape \
-    -addext basicConstraints=critical,CA:FALSE \
-    -addext subjectAltName=IP:127.0.0.1,DNS:a-name.example -keyout "$folder/tls/tls.key" -out "$folder/tls/tls.crt" 2>/dev/null
+openssl req -x509 -config <(printf '[req]\ndistinguished_name = name\n[name]\n') -newkey ec -pkeyopt ec_paramgen_curve:P-256 \
+    -nodes -days 1 -subj /CN=jobshape -addext basicConstraints=critical,CA:FALSE \
+    -addext subjectAltName=IP:127.0.0.1,DNS:a-name.example \
+    -keyout "$folder/tls/tls.key" -out "$folder/tls/tls.crt" 2>/dev/null
 chown 65532:65532 "$folder/tls/"*
 echo "127.0.0.1 a-name.example" >"$folder/hosts"
 
