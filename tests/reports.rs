@@ -18,6 +18,8 @@ enum Outcome {
     Agrees,
     /// It needs something that does not exist.
     NotYet(String),
+    /// Another test gives it, because it needs a whole installation: which.
+    Elsewhere(&'static str),
     /// It does not.
     Wrong(String),
 }
@@ -58,10 +60,13 @@ fn verbs() -> Vec<String> {
 async fn every_report_gets_its_answer() {
     let Some(folders) = folders() else { return };
     let verbs = verbs();
-    let (mut agree, mut not_yet, mut wrong) = (0, vec![], vec![]);
+    let (mut agree, mut not_here, mut wrong) = (0, vec![], vec![]);
     for (name, folder) in &folders {
         let expected = std::fs::read_to_string(folder.join("expect.txt")).unwrap();
         let outcome = match expected.trim() {
+            text if text.contains("as the live configuration") => {
+                Outcome::Elsewhere("tests/install: a cloud that adds terms to selectors")
+            }
             text if text.starts_with("jobshape ") => commands::run(name, folder, text, &verbs),
             text if text.ends_with("run.sh -> 0") => scripts::run_in(folder, folder),
             text if text.starts_with("run.sh in the repository root") => {
@@ -74,11 +79,12 @@ async fn every_report_gets_its_answer() {
         };
         match outcome {
             Outcome::Agrees => agree += 1,
-            Outcome::NotYet(what) => not_yet.push(format!("{name}: not yet: {what}")),
+            Outcome::NotYet(what) => not_here.push(format!("{name}: not yet: {what}")),
+            Outcome::Elsewhere(test) => not_here.push(format!("{name}: {test}")),
             Outcome::Wrong(why) => wrong.push(format!("{name}: {why}")),
         }
     }
-    println!("{agree} of {} reports get their answer\n{}", folders.len(), not_yet.join("\n"));
+    println!("{agree} of {} reports get their answer\n{}", folders.len(), not_here.join("\n"));
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n\n"));
-    assert_eq!(agree + not_yet.len(), folders.len());
+    assert_eq!(agree + not_here.len(), folders.len());
 }

@@ -13,7 +13,7 @@ use crate::balancer::{Balancer, Dead};
 use crate::breaks::{Break, CONFIGURATION};
 use crate::kubelet::{self, Mount};
 use crate::outside::authority::Volume;
-use crate::outside::{Replica, Settings};
+use crate::outside::{Replica, Settings, free_ports};
 use crate::verified::{self, Answer};
 
 /// What is installed.
@@ -114,7 +114,7 @@ impl Installation {
         let rotating = session.get(&deployment(CERTIFICATES)).await?.body;
         let kubeconfig_of = |account| cluster.kubeconfig_for(account);
         let kubeconfig = kubeconfig_of(&Identity::Admin)?;
-        let rotating = rotator_arguments(&rotating, &kubeconfig_of(&accounts[1])?);
+        let rotating = rotator_arguments(&rotating, &kubeconfig_of(&accounts[1])?)?;
 
         let mut nodes = vec![];
         for pod in ["jobshape-one", "jobshape-two"] {
@@ -315,7 +315,12 @@ impl Installation {
         Ok(line["message"].as_str().unwrap_or_default().to_owned())
     }
 
-    async fn until(&mut self, what: &str, so: impl Fn(&Answer) -> bool) -> Result<Answer, Failure> {
+    /// Waits until `verify` answers so.
+    pub async fn until(
+        &mut self,
+        what: &str,
+        so: impl Fn(&Answer) -> bool,
+    ) -> Result<Answer, Failure> {
         let began = Instant::now();
         loop {
             let answer = self.verify().await?;
@@ -364,7 +369,10 @@ fn flags(deployment: &Value) -> Vec<String> {
     args.filter(is_kept).map(str::to_owned).collect()
 }
 
-fn rotator_arguments(deployment: &Value, kubeconfig: &std::path::Path) -> Vec<String> {
+fn rotator_arguments(
+    deployment: &Value,
+    kubeconfig: &std::path::Path,
+) -> Result<Vec<String>, Failure> {
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     let args = container["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let mut arguments = vec![
@@ -373,6 +381,10 @@ fn rotator_arguments(deployment: &Value, kubeconfig: &std::path::Path) -> Vec<St
         "POD_NAME=jobshape-certificates-one".to_owned(),
         env!("CARGO_BIN_EXE_jobshape").to_owned(),
     ];
-    arguments.extend(args.map(str::to_owned));
-    arguments
+    // Ports are this machine's.
+    let is_kept = |arg: &&str| !arg.starts_with("--ops-listen");
+    arguments.extend(args.filter(is_kept).map(str::to_owned));
+    let [port] = free_ports()?;
+    arguments.push(format!("--ops-listen=127.0.0.1:{port}"));
+    Ok(arguments)
 }

@@ -12,6 +12,7 @@ use crate::apiserver::{Failure, Identity, Method, Refusal};
 use crate::breaks::CONFIGURATION;
 use crate::installation::{GOVERNED, Installation, NAME, OWN, submitter};
 use crate::outside::authority::Authority;
+use crate::verified::Answer;
 
 type Done<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
 
@@ -36,6 +37,7 @@ pub const ALL: &[Situation] = &situations! {
     "a namespace that the configuration sends and no shape governs": ungoverned;
     "no replica, and somebody who is exempt": nobody_there;
     "an authority that is injected late": late_authority;
+    "a cloud that adds terms to selectors": terms_of_a_cloud;
 };
 
 /// What becomes of a Job, in words and to be seen.
@@ -172,6 +174,36 @@ async fn late_authority(installation: &mut Installation) -> Result<(), Failure> 
     installation.until_live().await?;
     // Whoever makes certificates here ordinarily takes it back.
     installation.start_rotator()
+}
+
+/// AKS adds terms to every configuration. One that takes the governed namespace away is no such term.
+async fn terms_of_a_cloud(installation: &mut Installation) -> Result<(), Failure> {
+    let add = async |installation: &Installation, term: Value| {
+        let path = "/webhooks/0/namespaceSelector/matchExpressions/-";
+        let patch = json!([{"op": "add", "path": path, "value": term}]).to_string();
+        let arguments =
+            ["patch", "validatingwebhookconfiguration", NAME, "--type=json", "--patch", &patch];
+        installation.cluster.kubectl_with(&arguments, "").map(|_| ())
+    };
+    let azure = [
+        json!({"key": "control-plane", "operator": "NotIn", "values": ["true"]}),
+        json!({"key": "kubernetes.azure.com/managedby", "operator": "NotIn", "values": ["aks"]}),
+    ];
+    for term in azure {
+        add(installation, term).await?;
+    }
+    let is_noted = |answer: &Answer| {
+        answer.status == 0
+            && answer.lines.iter().any(|(check, status, text)| {
+                check == "configuration" && status == "note" && text.contains("control-plane")
+            })
+    };
+    installation.until("the terms of AKS to be noted", is_noted).await?;
+    let away =
+        json!({"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [GOVERNED]});
+    add(installation, away).await?;
+    installation.until_said("namespaces", "does not send pm-agent").await?;
+    installation.apply_again()
 }
 
 /// One after the other, each from a live installation.

@@ -129,3 +129,30 @@ fn every_component_is_tried() {
     tried.sort_unstable();
     assert_eq!(there, tried);
 }
+
+/// As a user's own kustomization in another namespace, with what docs/install.md adds to it.
+#[test]
+fn in_another_namespace_no_word_of_ours_is_left() {
+    let page = super::read("docs/install.md");
+    let of_page = page.split("```yaml\n").find(|block| block.starts_with("namespace: ")).unwrap();
+    let of_page = of_page.split("```").next().unwrap();
+    for overlay in ["built-in/enforce", "cert-manager/enforce"] {
+        let folder = TempDir::new().unwrap();
+        let manifests = way(folder.path(), &root().join("manifests"));
+        let kustomization =
+            format!("resources:\n- {}/overlays/{overlay}\n{of_page}", manifests.display());
+        std::fs::write(folder.path().join("kustomization.yaml"), &kustomization).unwrap();
+        if overlay.starts_with("built-in") {
+            // There are none of cert-manager's objects in it to tell.
+            let own = kustomization.split("replacements:").next().unwrap();
+            std::fs::write(folder.path().join("kustomization.yaml"), own).unwrap();
+        }
+        let text = kustomize(folder.path());
+        let left: Vec<&str> =
+            text.lines().filter(|line| line.contains("jobshape-system")).collect();
+        assert_eq!(left, [""; 0], "{overlay}");
+        let has_names = text.contains("jobshape.platform-policy.svc")
+            && text.contains("inject-ca-from: platform-policy/jobshape-tls");
+        assert_eq!(has_names, overlay.starts_with("cert-manager"), "{overlay}");
+    }
+}
