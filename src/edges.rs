@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod files;
+pub mod own;
 pub mod parallel;
 pub mod serve;
 pub mod shapes;

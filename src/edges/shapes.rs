@@ -5,6 +5,7 @@ use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
 use crate::core::shape::document::{KIND, template_files};
 use crate::core::tree::{NOWHERE, Node};
+use crate::edges::own::documents_of;
 use crate::edges::{files, parallel};
 use crate::formats::documents::documents;
 use crate::formats::report::snippet::{Style, mistake, place};
@@ -154,37 +155,12 @@ fn load_source(
     loaded: &mut Vec<LoadedShape>,
     errors: &mut LoadErrors,
 ) {
-    let mut shapes = vec![];
-    for document in documents(&source.text) {
+    for document in documents_of(KIND, &source.text) {
         match document {
-            Ok(document) if document.root.get("kind").and_then(Node::as_str) == Some(KIND) => {
-                shapes.push(document.root);
-            }
-            Ok(document) => {
-                if let Some(found) = misspelled_kind(&document.root) {
-                    errors.mistake(&[source], &found, style);
-                }
-            }
+            Ok(root) => load_shape(source, &root, substitution, style, loaded, errors),
             Err(found) => errors.mistake(&[source], &found, style),
         }
     }
-    for root in shapes {
-        load_shape(source, &root, substitution, style, loaded, errors);
-    }
-}
-
-/// `kind: Jobshape` would otherwise be a file that nobody judges by.
-fn misspelled_kind(root: &Node<'_>) -> Option<Mistake> {
-    let node = root.get("kind")?;
-    let kind = node.as_str()?;
-    let ours = root
-        .get("apiVersion")
-        .and_then(Node::as_str)
-        .is_some_and(|v| v.starts_with("jobshape.dev/"));
-    let known = kind == "JobShapeTest";
-    (ours && !known).then(|| {
-        Mistake::new(node.at, format!("no kind `{kind}`")).help(format!("did you mean `{KIND}`?"))
-    })
 }
 
 fn load_shape(
