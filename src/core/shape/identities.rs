@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::core::shape::fields::Fields;
+use crate::core::tree::{Node, Value};
 
 /// Users and groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -115,7 +116,9 @@ impl Identities {
         let mut read = |key: &str, wrong: fn(&str) -> Option<String>| {
             let mut names: Vec<String> = vec![];
             let given = fields.texts(key);
-            if given.is_empty() && fields.get(key).is_some() {
+            let empty =
+                |node: &Node<'_>| matches!(&node.value, Value::List(items) if items.is_empty());
+            if fields.get(key).is_some_and(empty) {
                 fields.mistake(fields.key_at(key), format!("`{key}` is empty: it names nobody"));
             }
             for (name, at) in given {

@@ -87,6 +87,7 @@ fn a_name_that_no_request_can_have_is_a_mistake() {
 #[test]
 fn nobody_named_is_no_restriction_that_somebody_meant() {
     mistaken(&job(), &of("users: []"), &[("users", "`users` is empty: it names nobody")]);
+    mistaken(&job(), &of("users: a"), &[("a}", "`users` of match is a list, not a string")]);
     mistaken(&job(), &of("users: [a, a]"), &[("a]", "`a` is named twice")]);
     mistaken(&job(), &of("exempt: {}"), &[("{}", "`exempt` of match names nobody")]);
     mistaken(&job(), &of("exempt: [a]"), &[("[a]", "exempt of match is a map, not a list")]);
