@@ -4,6 +4,7 @@ pub mod certs;
 pub mod cli;
 pub mod cluster;
 pub mod files;
+pub mod own;
 pub mod parallel;
 pub mod serve;
 pub mod shapes;

@@ -116,6 +116,7 @@ impl Shape {
             templates.extend(of_one);
             found.push(wrong.concat());
         }
+        mistakes.extend(no_manual_runs(&document, &written));
         mistakes.extend(must::silent(&document, &templates));
         let used: Vec<VariableId> = templates.iter().flat_map(|made| made.used.clone()).collect();
         mistakes.extend(everywhere(&document, &found));
@@ -130,7 +131,7 @@ impl Shape {
             operations: document.operations,
             who: document.who,
             exempt: document.exempt,
-            manual_runs: document.manual_runs,
+            manual_runs: document.manual_runs.is_some(),
             rules: document.rules.into_iter().map(|r| r.rule).collect(),
             templates,
         };
@@ -269,6 +270,21 @@ fn everywhere(document: &Document, found: &[Vec<Mistake>]) -> Vec<Mistake> {
         }
     }
     all
+}
+
+/// `manualRuns` where no template is a CronJob: somebody expects something of it that never comes.
+fn no_manual_runs(document: &Document, written: &[Written]) -> Option<Mistake> {
+    let at = document.manual_runs?;
+    // What cannot be read is a mistake of its own, and might have been one.
+    let might_have_one =
+        written.iter().any(|written| written.of().map_or(true, |of| of == Of::CronJob));
+    (!might_have_one).then(|| {
+        Mistake::new(
+            at,
+            "`manualRuns` of match is about Jobs made of a CronJob, and no template is one",
+        )
+        .help("leave it out, or name the CronJob as a template")
+    })
 }
 
 /// Variables that no template uses.

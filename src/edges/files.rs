@@ -58,7 +58,10 @@ pub fn walk(path: &str) -> impl Iterator<Item = walkdir::Result<walkdir::DirEntr
 /// Whether a file of this name in a directory is read.
 #[must_use]
 pub fn is_read(path: &Path) -> bool {
-    path.extension().and_then(|e| e.to_str()).is_some_and(|e| EXTENSIONS.contains(&e))
+    path.extension().and_then(|e| e.to_str()).is_some_and(|typed| {
+        // `.YAML` too: passed over, it would be a shape that nobody judges by.
+        EXTENSIONS.iter().any(|known| typed.eq_ignore_ascii_case(known))
+    })
 }
 
 /// Reads a file or, for `-`, standard input.
@@ -148,6 +151,21 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::thread;
     use std::time::Duration;
+
+    #[test]
+    fn every_yaml_and_json_file_of_a_directory_is_read_however_its_ending_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("..data")).unwrap();
+        for name in
+            ["a.yaml", "b.YAML", "c.Yml", "d.JSON", "e.txt", "f", "g.yaml.bak", "..data/h.yaml"]
+        {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let path = folder.path().to_str().unwrap();
+        let names = expand(path).unwrap();
+        let names: Vec<&str> = names.iter().map(|name| &name[path.len() + 1..]).collect();
+        assert_eq!(names, ["a.yaml", "b.YAML", "c.Yml", "d.JSON"]);
+    }
 
     #[test]
     fn what_is_no_regular_file_is_a_sentence_and_nobody_waits_for_it() {

@@ -5,8 +5,9 @@ use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
 use crate::core::shape::document::{KIND, template_files};
 use crate::core::tree::{NOWHERE, Node, Value};
+use crate::edges::own::documents_of;
 use crate::edges::{files, parallel};
-use crate::formats::documents::{Document, documents};
+use crate::formats::documents::documents;
 use crate::formats::manifest::shapes::self_contained;
 use crate::formats::report::snippet::{Style, mistake, place};
 use crate::formats::substitute::Substitution;
@@ -20,8 +21,8 @@ pub struct LoadedShape {
     pub place: String,
     /// The texts its positions are in: the shape's own, then its template's.
     pub sources: Vec<Source>,
-    /// Which document of its text it is, from 1.
-    document: usize,
+    /// Which document of ours in its text it is, from 0.
+    number: usize,
 }
 
 impl LoadedShape {
@@ -33,10 +34,10 @@ impl LoadedShape {
             .split_first()
             .map_or((None, &[][..]), |(shape, templates)| (Some(shape), templates));
         let root = shape.and_then(|source| {
-            documents(&source.text).flatten().find(|document| document.number == self.document)
+            documents_of(KIND, &source.text).into_iter().nth(self.number).and_then(Result::ok)
         });
         // What was loaded can be read.
-        let root = root.map_or_else(|| Node::new(Value::Null), |document| document.root);
+        let root = root.unwrap_or_else(|| Node::new(Value::Null));
         let templates: Vec<Node<'_>> =
             templates.iter().filter_map(|text| template(text).ok()).collect();
         self_contained(&root, &templates)
@@ -176,48 +177,24 @@ fn load_source(
     loaded: &mut Vec<LoadedShape>,
     errors: &mut LoadErrors,
 ) {
-    let mut shapes = vec![];
-    for document in documents(&source.text) {
+    for (number, document) in documents_of(KIND, &source.text).into_iter().enumerate() {
         match document {
-            Ok(document) if document.root.get("kind").and_then(Node::as_str) == Some(KIND) => {
-                shapes.push(document);
-            }
-            Ok(document) => {
-                if let Some(found) = misspelled_kind(&document.root) {
-                    errors.mistake(&[source], &found, style);
-                }
+            Ok(root) => {
+                load_shape(source, (number, &root), substitution, style, loaded, errors);
             }
             Err(found) => errors.mistake(&[source], &found, style),
         }
     }
-    for document in shapes {
-        load_shape(source, &document, substitution, style, loaded, errors);
-    }
-}
-
-/// `kind: Jobshape` would otherwise be a file that nobody judges by.
-fn misspelled_kind(root: &Node<'_>) -> Option<Mistake> {
-    let node = root.get("kind")?;
-    let kind = node.as_str()?;
-    let ours = root
-        .get("apiVersion")
-        .and_then(Node::as_str)
-        .is_some_and(|v| v.starts_with("jobshape.dev/"));
-    let known = kind == "JobShapeTest";
-    (ours && !known).then(|| {
-        Mistake::new(node.at, format!("no kind `{kind}`")).help(format!("did you mean `{KIND}`?"))
-    })
 }
 
 fn load_shape(
     source: &Source,
-    document: &Document<'_>,
+    (number, root): (usize, &Node<'_>),
     substitution: Option<&Substitution>,
     style: Style,
     loaded: &mut Vec<LoadedShape>,
     errors: &mut LoadErrors,
 ) {
-    let root = &document.root;
     let before = errors.reports.len();
     let texts: Vec<Result<Source, Mistake>> = template_files(root)
         .into_iter()
@@ -245,7 +222,7 @@ fn load_shape(
             shape,
             place: place(source, root.at),
             sources: sources.into_iter().cloned().collect(),
-            document: document.number,
+            number,
         }),
         Ok(_) => {}
         Err(mut mistakes) => {

@@ -2,7 +2,7 @@
 
 use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
-use crate::core::tree::Node;
+use crate::edges::own::documents_of;
 use crate::edges::{files, shapes};
 use crate::formats::documents::documents;
 use crate::formats::report::snippet::{Style, mistake};
@@ -61,12 +61,9 @@ fn load_file(
         Ok(source) => source,
         Err(message) => return reports.push(format!("error: {message}\n")),
     };
-    for document in documents(&source.text) {
+    for document in documents_of(KIND, &source.text) {
         let root = match document {
-            Ok(document) if document.root.get("kind").and_then(Node::as_str) == Some(KIND) => {
-                document.root
-            }
-            Ok(_) => continue,
+            Ok(root) => root,
             Err(found) => {
                 reports.push(mistake(&[&source], &found, style));
                 continue;

@@ -83,6 +83,25 @@ pub fn documents(text: &str) -> impl Iterator<Item = Result<Document<'_>, Mistak
     })
 }
 
+/// Every document of a text, those within a list one by one. Unlike [`objects`] it passes on what is
+/// no Kubernetes object: files of other tools lie beside one's own.
+#[must_use]
+pub fn listed(text: &str) -> Vec<Result<Node<'_>, Mistake>> {
+    let mut all = vec![];
+    for document in documents(text) {
+        match document {
+            Ok(Document { number, root }) if list::is_list(&root) => {
+                let mut objects = vec![];
+                list::flatten(root, number, None, &mut objects);
+                all.extend(objects.into_iter().map(|object| object.map(|object| object.root)));
+            }
+            Ok(document) => all.push(Ok(document.root)),
+            Err(mistake) => all.push(Err(mistake)),
+        }
+    }
+    all
+}
+
 /// Every object of a text, those within a list one by one; none when the text holds no document.
 #[must_use]
 pub fn objects(source: &Source) -> Vec<Result<Object<'_>, Mistake>> {

@@ -20,7 +20,7 @@ fn block(node: &Node<'_>, indent: usize, out: &mut String) {
                 if index > 0 {
                     pad(indent, out);
                 }
-                key(&entry.key, out);
+                key(&entry.key, indent, out);
                 out.push(':');
                 below(&entry.node, indent, out);
             }
@@ -93,12 +93,24 @@ fn scalar(node: &Node<'_>, indent: usize, out: &mut String) {
     };
 }
 
-/// A key stands on one line.
-fn key(value: &str, out: &mut String) {
+/// How long a key may be that stands before its `:`; YAML 1.2.2, 7.4.2, and every reader of it.
+const LONGEST_KEY: usize = 1024;
+
+/// A key stands on one line. A long one has to say that it is one, and its `:` is on the next line.
+fn key(value: &str, indent: usize, out: &mut String) {
+    let mut written = String::new();
     if is_plain(value) {
-        out.push_str(value);
+        written.push_str(value);
     } else {
-        quoted(value, out);
+        quoted(value, &mut written);
+    }
+    if written.len() < LONGEST_KEY {
+        out.push_str(&written);
+    } else {
+        out.push_str("? ");
+        out.push_str(&written);
+        out.push('\n');
+        pad(indent, out);
     }
 }
 
@@ -180,5 +192,21 @@ mod tests {
             .unwrap_or_else(|e| panic!("{e}\n{text}"))
             .root;
         assert_eq!(back.to_json(), json, "{text}");
+    }
+
+    #[test]
+    fn long_keys_are_written_so_that_they_are_read() {
+        for length in [1000, 1021, 1022, 1023, 1024, 1025, 5000] {
+            for letter in ["a", " ", "é", "\u{85}"] {
+                let key = letter.repeat(length);
+                let below =
+                    serde_json::json!({&key: "text", "list": [{&key: {"a": 1}}, {&key: [1]}]});
+                let json = serde_json::json!({&key: below, "then": true});
+                let text = yaml(&Node::from_json(&json));
+                let back = documents(&text).next().expect("a document");
+                let back = back.unwrap_or_else(|e| panic!("{length} {letter:?}: {e}")).root;
+                assert_eq!(back.to_json(), json, "{length} {letter:?}");
+            }
+        }
     }
 }

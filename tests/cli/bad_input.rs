@@ -81,6 +81,64 @@ fn what_cannot_be_read_is_a_sentence() {
     }
 }
 
+/// Beside a good Job nobody would miss it, and kubectl fails on it.
+#[test]
+fn what_kubectl_refuses_is_not_passed_over() {
+    let made = Made::new();
+    let good = fs::read_to_string(super::root().join("tests/cli/files/jobs/good.yaml")).unwrap();
+    for (document, sentence) in [
+        ("metadata: {name: x}\n", "the object has no `kind`, and kubectl refuses it"),
+        ("apiVersion: batch/v1\nkind: ''\n", "the object has no `kind`"),
+        ("apiVersion: batch/v1\nKind: Job\n", "did you mean `kind` where `Kind` stands?"),
+        ("kind: Job\nmetadata: {name: x}\n", "the object has no `apiVersion`"),
+        ("kind: List\napiVersion: v1\nitems: [{kind: Job}]\n", "the object has no `apiVersion`"),
+    ] {
+        let file = made.file("job.yaml", format!("{good}---\n{document}").as_bytes());
+        let said = refused(&["check", "--shapes", "shapes", &file]);
+        assert!(said.contains(sentence) && said.contains("job.yaml:"), "{document}: {said}");
+        let file = made.file("job.json", br#"{"apiVersion": "batch/v1", "spec": {}}"#);
+        assert!(refused(&["check", "--shapes", "shapes", &file]).contains("job.json:1:1"));
+    }
+    for (kind, sentence) in [
+        ("Jobs", "`Jobs` of `batch/v1` is no Job: write `kind: Job`"),
+        ("Task", "`batch/v1` has no kind `Task`: write `Job` or `CronJob`"),
+    ] {
+        let document = format!("{good}---\napiVersion: batch/v1\nkind: {kind}\n");
+        let file = made.file("job.yaml", document.as_bytes());
+        let output = run(&["check", "--shapes", "shapes", &file]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stdout).contains(sentence), "{}", text(&output.stdout));
+    }
+}
+
+/// A shape in a `List` is loaded, and a test file too.
+#[test]
+fn a_list_of_shapes_is_its_shapes() {
+    let made = Made::new();
+    let shape = |name: &str, more: &str| {
+        format!(
+            "- apiVersion: jobshape.dev/v1alpha1\n  kind: JobShape\n  metadata: {{name: {name}}}\n  spec:\n    match: {{namespaces: [ns]{more}}}\n    rules: [{{name: a, select: [$.spec.suspend], must: {{const: true}}}}]\n"
+        )
+    };
+    let list = "apiVersion: v1\nkind: List\nitems:\n";
+    let file =
+        made.file("good.yaml", format!("{list}{}{}", shape("a", ""), shape("b", "")).as_bytes());
+    let linted = text(&run(&["lint", &file]).stdout);
+    assert!(
+        linted.contains("good.yaml:4:3: a (") && linted.contains("good.yaml:10:3: b ("),
+        "{linted}"
+    );
+    let file = made.file("bad.yaml", format!("{list}{}", shape("a", ", user: x")).as_bytes());
+    let said = refused(&["lint", &file]);
+    assert!(said.contains("did you mean `users`?") && said.contains("bad.yaml:8:"), "{said}");
+    let tests = "kind: List\nitems:\n- {apiVersion: jobshape.dev/v1alpha1, kind: JobShapeTest, metadata: {name: x}, shapes: ~}\n";
+    let said = refused(&["test", &made.file("tests.yaml", tests.as_bytes())]);
+    assert!(
+        said.contains("`shapes` of a JobShapeTest is null") && said.contains("needs `cases`"),
+        "{said}"
+    );
+}
+
 /// Root may read everything, so this one is for everybody else.
 #[test]
 #[cfg(unix)]

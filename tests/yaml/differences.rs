@@ -1,7 +1,10 @@
 //! What is deliberately read otherwise than kubectl reads it, as `docs/yaml.md` says it to users.
 
-use jobshape::formats::documents;
+use jobshape::core::tree::Node;
 use jobshape::formats::text::Source;
+use jobshape::formats::{documents, emit};
+
+use serde_json::json;
 
 use crate::apiserver;
 
@@ -70,7 +73,21 @@ pub const DIFFERENCES: &[Difference] = &[
         example: r#"{apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {a: 1}}"#,
         kubectl: Ok(r#""a": 1"#),
         refused: true,
-        probes: &["kyaml-nosep", "json-trailing-comma", "json-sep", "json-then-yaml"],
+        probes: &["kyaml-nosep", "json-trailing-comma"],
+    },
+    Difference {
+        what: "JSON, then `---` and more",
+        example: "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"x\"}}\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: z}\nspec: {a: 1}\n",
+        kubectl: Ok(r#""a": 1"#),
+        refused: true,
+        probes: &["json-sep", "json-then-yaml"],
+    },
+    Difference {
+        what: "`-` alone within `{}` or `[]`, as in `{value: -}`",
+        example: "  a: {value: -}\n",
+        kubectl: Ok(r#""value": "-""#),
+        refused: true,
+        probes: &[],
     },
     Difference {
         what: "a value of a type that the API does not have there",
@@ -134,6 +151,27 @@ async fn kubectl_does_what_the_page_says() {
             }
             (expected, Ok(said)) => panic!("{}: {expected:?}, and not {said}", difference.what),
             (expected, Err(said)) => panic!("{}: {expected:?}, and not {said}", difference.what),
+        }
+    }
+}
+
+/// A key may be longer than readers of YAML take before a `:`; written by us it is read by both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kubectl_reads_long_keys_as_they_are_written_here() {
+    let cluster = apiserver::shared().await;
+    for length in [1000, 1023, 1024, 1100] {
+        for letter in ["a", " ", "é"] {
+            let key = letter.repeat(length);
+            let job = json!({
+                "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"},
+                "spec": {&key: {&key: "text", "list": [{&key: 1}]}}
+            });
+            let arguments =
+                ["create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-"];
+            let printed = cluster.kubectl_with(&arguments, &emit::yaml(&Node::from_json(&job)));
+            let printed = printed.unwrap_or_else(|error| panic!("{length} {letter:?}: {error}"));
+            let read: serde_json::Value = serde_json::from_str(&printed).unwrap();
+            assert_eq!(read["spec"], job["spec"], "{length} {letter:?}");
         }
     }
 }

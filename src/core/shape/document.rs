@@ -28,8 +28,8 @@ pub struct Document {
     pub who: Identities,
     /// `spec.match.exempt`.
     pub exempt: Identities,
-    /// `spec.match.manualRuns`.
-    pub manual_runs: bool,
+    /// Where `spec.match.manualRuns` says true.
+    pub manual_runs: Option<u32>,
     /// The variables, without the samples of `at`.
     pub variables: Variables,
     /// The places of variables: `at`.
@@ -213,7 +213,7 @@ fn read_spec(node: &Node<'_>, name: String, mistakes: &mut Vec<Mistake>) -> Opti
         Some(node) => read_variables(node, spec.mistakes()),
         None => (Variables::default(), vec![]),
     };
-    let is_guard = spec.get("templateFrom").is_none() && spec.get("templates").is_none();
+    let is_guard = !spec.has("templateFrom") && !spec.has("templates");
     let rules = read_rules(&mut spec, action, is_guard);
     if is_guard {
         must::written::check_guard(&mut spec, &rules);
@@ -245,7 +245,7 @@ struct Matching {
     operations: Vec<Operation>,
     who: Identities,
     exempt: Identities,
-    manual_runs: bool,
+    manual_runs: Option<u32>,
 }
 
 fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Matching {
@@ -300,10 +300,7 @@ fn read_match(node: &Node<'_>, mistakes: &mut Vec<Mistake>) -> Matching {
     }
     let who = Identities::read(&mut fields);
     let exempt = read_exempt(&mut fields, &namespaces);
-    let manual_runs = fields.get("manualRuns").and_then(Node::as_bool).unwrap_or_default();
-    if let Some(node) = fields.get("manualRuns").filter(|node| node.as_bool().is_none()) {
-        fields.mistake(node.at, "`manualRuns` of match is true or false");
-    }
+    let manual_runs = fields.flag("manualRuns").then(|| fields.key_at("manualRuns"));
     Matching { namespaces, operations, who, exempt, manual_runs }
 }
 
@@ -320,7 +317,7 @@ fn read_exempt(of_match: &mut Fields<'_, '_>, namespaces: &[String]) -> Identiti
         let at = given.into_iter().find(|(text, _)| *text == name).map_or(node.at, |(_, at)| at);
         fields.mistake(at, why);
     }
-    if exempt.is_empty() && fields.get("users").is_none() && fields.get("groups").is_none() {
+    if exempt.is_empty() && !fields.has("users") && !fields.has("groups") {
         fields.mistake(node.at, "`exempt` of match names nobody");
     }
     exempt
@@ -361,16 +358,16 @@ fn read_templates(spec: &mut Fields<'_, '_>) -> (Vec<(String, u32)>, Vec<Node<'s
     }
     let inline: Vec<Node<'static>> =
         spec.list("templates").iter().map(|n| n.clone().into_owned()).collect();
-    let both = spec.get("templateFrom").is_some() && spec.get("templates").is_some();
-    if both {
+    let given = |key: &str| spec.get(key).is_some();
+    if spec.has("templateFrom") && spec.has("templates") {
         spec.mistake(
             spec.key_at("templates"),
             "a shape has `templates` or `templateFrom`, not both",
         );
-    } else if spec.get("templateFrom").is_none() && spec.get("templates").is_none() {
-        // A guard.
-    } else if files.is_empty() && inline.is_empty() {
-        let key = if spec.get("templates").is_some() { "templates" } else { "templateFrom" };
+    } else if files.is_empty() && inline.is_empty() && (given("templates") || given("templateFrom"))
+    {
+        // With neither it is a guard.
+        let key = if given("templates") { "templates" } else { "templateFrom" };
         spec.mistake(spec.key_at(key), format!("`{key}` of spec holds no template"));
     }
     (files, inline)
@@ -397,10 +394,6 @@ fn read_optional(node: &Node<'_>, spec: &mut Fields<'_, '_>) -> Option<Optional>
     let value = node.get("value").map(|n| n.clone().into_owned());
     let at = fields.get("path").map_or(node.at, |n| n.at);
     if value.as_ref().is_some_and(|v| v.value == Value::Null) {
-        fields.mistake(
-            fields.key_at("value"),
-            "`value` of an entry of optional is null, which is the same as absent",
-        );
         return None;
     }
     let place = read_selector(text, at, fields.mistakes())?;
@@ -434,13 +427,11 @@ fn read_rules(spec: &mut Fields<'_, '_>, action: Action, is_guard: bool) -> Vec<
         let audit_until = fields.text("auditUntil").map(str::to_owned);
         if audit_until.as_deref().is_some_and(|date| !is_date(date)) {
             let at = fields.get("auditUntil").map_or(node.at, |n| n.at);
-            fields.mistake(at, "`auditUntil` of a rule is a date like 2027-01-31");
+            fields.mistake(at, "`auditUntil` of a rule is a day of the calendar, like 2027-01-31");
         }
         let select = read_selectors(&mut fields, "select");
         let entries = read_selectors(&mut fields, "entries");
-        let catch_all = fields.get("select").is_none()
-            && fields.get("entries").is_none()
-            && fields.get("must").is_none();
+        let catch_all = !["select", "entries", "must"].into_iter().any(|key| fields.has(key));
         let rule = Rule {
             message: fields.text("message").map(str::to_owned),
             action: read_action(&mut fields).unwrap_or(action),
@@ -513,15 +504,25 @@ fn read_selectors(fields: &mut Fields<'_, '_>, key: &str) -> Vec<Placed> {
     texts.into_iter().filter_map(|(text, at)| read_selector(text, at, fields.mistakes())).collect()
 }
 
+/// Whether it is a day that comes: `2027-02-31` never does.
 fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
-    match parts[..] {
-        [year, month, day] if year.len() == 4 && month.len() == 2 && day.len() == 2 => {
-            let number = |t: &str| t.parse::<u32>().ok();
-            number(year).is_some()
-                && number(month).is_some_and(|m| (1..=12).contains(&m))
-                && number(day).is_some_and(|d| (1..=31).contains(&d))
-        }
-        _ => false,
-    }
+    let [year, month, day] = parts[..] else { return false };
+    let number = |text: &str, digits: usize| {
+        let all = text.len() == digits && text.bytes().all(|b| b.is_ascii_digit());
+        all.then(|| text.parse::<u32>().ok()).flatten()
+    };
+    let (Some(year), Some(month), Some(day)) = (number(year, 4), number(month, 2), number(day, 2))
+    else {
+        return false;
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if leap => 29,
+        2 => 28,
+        _ => return false,
+    };
+    (1..=days).contains(&day)
 }

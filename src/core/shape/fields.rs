@@ -1,5 +1,6 @@
 //! Reading a map whose keys are known: unknown keys, wrong types and missing ones are all
-//! collected, so that a person sees every mistake at once.
+//! collected, so that a person sees every mistake at once. A key that is there and null is one too: what
+//! somebody began to write would count as absent, and so open what it should close.
 
 use crate::core::mistake::{Mistake, nearest, suggestion};
 use crate::core::tree::{Node, Value};
@@ -33,6 +34,12 @@ impl<'n, 'm> Fields<'n, 'm> {
                     Mistake::new(entry.key_at, format!("{what} has no key `{}`", entry.key))
                         .help(suggestion(&entry.key, known)),
                 );
+            } else if entry.node.value == Value::Null {
+                let message =
+                    format!("`{}` of {what} is null, which is the same as absent", entry.key);
+                mistakes.push(
+                    Mistake::new(entry.key_at, message).help("give it a value, or leave it out"),
+                );
             }
         }
         Some(Fields { node, what, unknown, mistakes })
@@ -54,6 +61,13 @@ impl<'n, 'm> Fields<'n, 'm> {
         self.mistakes.push(Mistake::new(at, message));
     }
 
+    /// Whether a key is there. Null is a mistake already, and what follows from it being absent is
+    /// none.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.node.get(key).is_some()
+    }
+
     /// The value of a key; null counts as absent.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&'n Node<'n>> {
@@ -71,7 +85,7 @@ impl<'n, 'm> Fields<'n, 'm> {
         let found = self.get(key);
         // A misspelled key was reported already, with this one as its suggestion.
         let misspelled = self.unknown.iter().any(|typed| nearest(typed, [key]).is_some());
-        if found.is_none() && !misspelled {
+        if !self.has(key) && !misspelled {
             let message = format!("{} needs `{key}`", self.what);
             self.mistakes.push(Mistake::new(self.key_at(key), message));
         }

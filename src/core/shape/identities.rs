@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::core::shape::fields::Fields;
+use crate::core::tree::{Node, Value};
 
 /// Users and groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Named {
             all.push(ACCOUNTS.to_owned());
             all.push(format!("{ACCOUNTS}:{namespace}"));
         }
-        if user != "system:anonymous" {
+        if user != ANONYMOUS {
             all.push("system:authenticated".to_owned());
         }
         Named { user: user.to_owned(), groups: all }
@@ -96,6 +97,11 @@ impl Requester<'_> {
 pub const CRON_JOB_CONTROLLER: [&str; 2] =
     ["system:serviceaccount:kube-system:cronjob-controller", "system:kube-controller-manager"];
 
+/// Groups that the CronJob controller is in, besides those of everybody. The second is what some
+/// certificates of the controller manager have as their organization.
+const CRON_JOB_CONTROLLER_GROUPS: [&str; 2] =
+    ["system:serviceaccounts:kube-system", "system:kube-controller-manager"];
+
 impl Identities {
     /// Whether nobody is named.
     #[must_use]
@@ -116,7 +122,9 @@ impl Identities {
         let mut read = |key: &str, wrong: fn(&str) -> Option<String>| {
             let mut names: Vec<String> = vec![];
             let given = fields.texts(key);
-            if given.is_empty() && fields.get(key).is_some() {
+            let empty =
+                |node: &Node<'_>| matches!(&node.value, Value::List(items) if items.is_empty());
+            if fields.get(key).is_some_and(empty) {
                 fields.mistake(fields.key_at(key), format!("`{key}` is empty: it names nobody"));
             }
             for (name, at) in given {
@@ -139,10 +147,35 @@ impl Identities {
 const ACCOUNT: &str = "system:serviceaccount:";
 const ACCOUNTS: &str = "system:serviceaccounts";
 
+/// The groups that Kubernetes itself gives. Roles and clouds have more that begin with `system:`.
+const GROUPS: [&str; 7] = [
+    "system:authenticated",
+    "system:unauthenticated",
+    "system:masters",
+    "system:nodes",
+    "system:monitoring",
+    "system:bootstrappers",
+    ACCOUNTS,
+];
+
+/// The users that Kubernetes itself has.
+const USERS: [&str; 5] = [
+    ANONYMOUS,
+    "system:apiserver",
+    "system:kube-controller-manager",
+    "system:kube-scheduler",
+    "system:kube-proxy",
+];
+
+const ANONYMOUS: &str = "system:anonymous";
+
 /// Why no request can have this user name.
 fn wrong_user(name: &str) -> Option<String> {
     if let Some(why) = wrong_text(name) {
         return Some(why);
+    }
+    if GROUPS.contains(&name) || name.starts_with("system:bootstrappers:") {
+        return Some(format!("`{name}` is a group: name it in `groups`"));
     }
     if name.starts_with(ACCOUNTS) {
         return Some(match name.strip_prefix("system:serviceaccounts:") {
@@ -160,9 +193,18 @@ fn wrong_user(name: &str) -> Option<String> {
             format!("no user is named `{name}`: a service account is `{ACCOUNT}NAMESPACE:NAME`")
         });
     }
-    near(name, ACCOUNT).then(|| {
-        format!("no user is named `{name}`: a service account is `{ACCOUNT}NAMESPACE:NAME`")
-    })
+    if near(name, ACCOUNT) {
+        return Some(format!(
+            "no user is named `{name}`: a service account is `{ACCOUNT}NAMESPACE:NAME`"
+        ));
+    }
+    if let Some(group) = misspelled(name, &GROUPS) {
+        return Some(format!(
+            "no user is named `{name}`: `{group}` is a group, to name in `groups`"
+        ));
+    }
+    misspelled(name, &USERS)
+        .map(|user| format!("no user is named `{name}`: did you mean `{user}`?"))
 }
 
 /// Why no request can have this group.
@@ -170,7 +212,8 @@ fn wrong_group(name: &str) -> Option<String> {
     if let Some(why) = wrong_text(name) {
         return Some(why);
     }
-    if name.starts_with(ACCOUNT) {
+    let of_users = [ACCOUNT, "system:node:", "system:bootstrap:"];
+    if name == ANONYMOUS || of_users.iter().any(|form| name.starts_with(form)) {
         return Some(format!("`{name}` is a user: name it in `users`"));
     }
     if let Some(rest) = name.strip_prefix(ACCOUNTS) {
@@ -184,10 +227,28 @@ fn wrong_group(name: &str) -> Option<String> {
             )
         });
     }
-    near(name, ACCOUNTS).then(|| {
-        format!(
+    if near(name, ACCOUNTS) {
+        return Some(format!(
             "no group is named `{name}`: all accounts of a namespace are `{ACCOUNTS}:NAMESPACE`"
-        )
+        ));
+    }
+    misspelled(name, &GROUPS)
+        .map(|group| format!("no group is named `{name}`: did you mean `{group}`?"))
+}
+
+/// The one of `known` that differs by a letter or two. More would take the groups of others for typos.
+fn misspelled(name: &str, known: &[&'static str]) -> Option<&'static str> {
+    const LETTERS: usize = 2;
+    if known.contains(&name) {
+        return None;
+    }
+    // A name of another form, as `alice` or `system:node:a`, may be like one of them by chance.
+    let colons = |text: &str| text.matches(':').count();
+    let lower = name.to_ascii_lowercase();
+    known.iter().copied().find(|word| {
+        colons(word) == colons(&lower)
+            && word.len().abs_diff(lower.len()) <= LETTERS
+            && strsim::damerau_levenshtein(&lower, word) <= LETTERS
     })
 }
 
@@ -199,6 +260,16 @@ fn wrong_text(name: &str) -> Option<String> {
         return Some(
             "the name begins or ends with a space, or holds a control character".to_owned(),
         );
+    }
+    if name.contains(['*', '?']) {
+        return Some(format!(
+            "`{name}` is nobody's name: names are compared whole, and `*` and `?` stand for nothing else"
+        ));
+    }
+    if name.contains("${") {
+        return Some(format!(
+            "`{name}` is nobody's name: fill it in with --substitute, or before the file is read"
+        ));
     }
     None
 }
@@ -228,7 +299,12 @@ pub(super) fn too_wide(namespaces: &[String], exempt: &Identities) -> Vec<(Strin
         let of_own = group
             .strip_prefix("system:serviceaccounts:")
             .is_some_and(|namespace| namespaces.iter().any(|own| own == namespace));
-        if EVERYBODY.contains(&group.as_str()) || of_own {
+        if CRON_JOB_CONTROLLER_GROUPS.contains(&group.as_str()) {
+            let why = format!(
+                "`{group}` cannot be exempt: the CronJob controller is in it, and every Job of every CronJob would be exempt with it; name the users"
+            );
+            wrong.push((group.clone(), why));
+        } else if EVERYBODY.contains(&group.as_str()) || of_own {
             let why = format!(
                 "`{group}` cannot be exempt: whoever creates the Jobs would be exempt with it"
             );
@@ -236,7 +312,7 @@ pub(super) fn too_wide(namespaces: &[String], exempt: &Identities) -> Vec<(Strin
         }
     }
     for user in &exempt.users {
-        let why = if user == "system:anonymous" {
+        let why = if user == ANONYMOUS {
             format!("`{user}` cannot be exempt: it is everybody who does not say who they are")
         } else if CRON_JOB_CONTROLLER.contains(&user.as_str()) {
             format!("`{user}` cannot be exempt: every Job of every CronJob would be exempt with it")

@@ -61,6 +61,12 @@ struct Implied {
     version: String,
 }
 
+/// Whether it holds others: others than `List` may be kinds that only end so.
+pub(super) fn is_list(root: &Node<'_>) -> bool {
+    let has_items = root.get("items").is_some_and(|items| matches!(items.value, Value::List(_)));
+    list_kind(root).is_some_and(|kind| kind == LIST || has_items)
+}
+
 fn list_kind(root: &Node<'_>) -> Option<String> {
     let kind = root.get("kind")?.as_str()?;
     kind.ends_with(LIST).then(|| kind.to_owned())

@@ -42,10 +42,24 @@ pub(super) fn split(text: &str) -> Vec<Result<Part<'_>, Mistake>> {
                 counted = start;
                 parts.extend(within(whole, value.get(), line).map(Ok));
             }
-            Err(error) => parts.push(Err(syntax(whole, &error).help(
-                "a text that begins with `{` is read as JSON; to have it read as YAML, put a line \
-                 `---` before it",
-            ))),
+            Err(error) => {
+                let found = syntax(whole, &error);
+                let at = usize::try_from(found.at).unwrap_or_default();
+                let begins =
+                    text.get(..=at).unwrap_or_default().rfind('\n').map_or(0, |end| end + 1);
+                let found = match text.get(begins..) {
+                    Some(rest) if rest.starts_with("---") => Mistake {
+                        at: whole.offset(begins),
+                        message: "a `---` stands behind JSON, and is none".to_owned(),
+                        ..found
+                    },
+                    _ => found,
+                };
+                parts.push(Err(found.help(
+                    "a text that begins with `{` is read as JSON; to have it read as YAML, put a \
+                     line `---` before it",
+                )));
+            }
         }
     }
     parts

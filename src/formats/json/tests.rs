@@ -124,6 +124,10 @@ fn splits_a_stream_of_values() {
     assert_eq!(broken.len(), 2);
     let mistake = broken[1].as_ref().unwrap_err();
     assert!(mistake.help.as_ref().unwrap().contains("`---`"));
+    assert_eq!(
+        (mistake.at, mistake.message.as_str()),
+        (3, "a `---` stands behind JSON, and is none")
+    );
 }
 
 #[test]

@@ -60,6 +60,9 @@ fn explain(error: &ScanError) -> (String, Option<&'static str>) {
             "a `:` cannot begin a value here",
             "put the text between quotes if the `:` belongs to it",
         ),
+        ErrorKind::PlainScalarStartsWithDashFlowIndicator => {
+            ("a plain value within `{}` or `[]` cannot be `-` alone", "put it between quotes")
+        }
         ErrorKind::UnexpectedCharacter { character } => {
             return (
                 format!("a plain value cannot begin with `{}`", character.escape_default()),

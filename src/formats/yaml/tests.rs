@@ -203,6 +203,8 @@ fn says_what_is_wrong_with_the_syntax() {
         ("a: [1, 2", 3, "closed"),
         ("a: \"b", 3, "quote"),
         ("a: @b", 3, "`@`"),
+        ("a: {b: -}", 7, "cannot be `-` alone"),
+        ("a: [-]", 4, "cannot be `-` alone"),
         ("a: \"\\q\"", 4, "escape"),
         ("a: b: c", 4, "`:`"),
         ("a: 1\n b: 2\n", 6, ""),

@@ -84,11 +84,6 @@ impl Reader<'_> {
         self.left -= 1;
         let known = &WORDS;
         let mut fields = Fields::of(node, what, known, self.mistakes)?;
-        let nulls = node.entries().iter().filter(|e| e.node.value == Value::Null);
-        for entry in nulls {
-            let message = format!("`{}` of {what} is null, which says nothing", entry.key);
-            fields.mistake(entry.key_at, message);
-        }
         let of_type = read_type(&mut fields);
         check_words(&mut fields, of_type, what);
         let one_of = read_values(&mut fields, of_type, what);

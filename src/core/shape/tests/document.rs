@@ -203,13 +203,79 @@ fn selectors_of_rules_are_not_empty() {
     );
 }
 
+/// What somebody began to write and left empty would count as absent: `templates:` makes a guard of a
+/// closed shape, `users:` one for everybody of one for somebody.
+#[test]
+fn what_is_there_and_null_is_a_mistake_everywhere() {
+    let header = "apiVersion: jobshape.dev/v1alpha1\nkind: JobShape\nmetadata: {name: w}\nspec:\n  match: {namespaces: [ns]}\n  rules: [{name: a, select: [$.spec.suspend], must: {const: true}}]\n";
+    for key in ["templates", "templateFrom"] {
+        let said = format!("`{key}` of spec is null, which is the same as absent; give it a value");
+        for null in ["", " ~", " null"] {
+            says(&format!("{header}  {key}:{null}\n"), &[&said]);
+        }
+    }
+    let good = document("");
+    says(
+        &good.replace("metadata: {name: worker}", "metadata:"),
+        &["`metadata` of a JobShape is null"],
+    );
+    says(&good.replace("{name: worker}", "{name: ~}"), &["`name` of metadata is null"]);
+    says(&good.replace("{namespaces: [ns]}", "~"), &["`match` of spec is null"]);
+    let rule = "{name: a, select: [$.spec.suspend], must: {const: true}, absent: true}";
+    for (spec, key) in [
+        ("match: {namespaces: ~}", "namespaces: ~"),
+        ("match: {namespaces: [ns], operations: ~}", "operations: ~"),
+        ("match: {namespaces: [ns], users: ~}", "users: ~"),
+        ("match: {namespaces: [ns], groups: ~}", "groups: ~"),
+        ("match: {namespaces: [ns], exempt: ~}", "exempt: ~"),
+        ("match: {namespaces: [ns], exempt: {users: ~}}", "users: ~"),
+        ("match: {namespaces: [ns], manualRuns: ~}", "manualRuns: ~"),
+        ("action: ~", "action: ~"),
+        ("variables: ~", "variables: ~"),
+        ("optional: ~", "optional: ~"),
+        ("unpinned: ~", "unpinned: ~"),
+        ("literals: ~", "literals: ~"),
+        ("rules: ~", "rules: ~"),
+        ("rules: [{name: a, select: ~, message: x}]", "select: ~"),
+        ("rules: [{name: a, entries: ~}]", "entries: ~"),
+        ("rules: [{name: a, must: ~}]", "must: ~"),
+        ("rules: [{name: a, select: [$.spec.suspend], message: ~}]", "message: ~"),
+        ("rules: [{name: a, select: [$.spec.suspend], action: ~}]", "action: ~"),
+        ("rules: [{name: a, select: [$.spec.suspend], auditUntil: ~}]", "auditUntil: ~"),
+        (&format!("rules: [{}]", rule.replace("absent: true", "absent: ~")), "absent: ~"),
+    ] {
+        let expected =
+            [(key, "is null, which is the same as absent; give it a value, or leave it out")];
+        mistaken(&job(), spec, &expected);
+    }
+    let of_variable = "variables: {v: {maxLength: 3, example: a, pattern: ~}}";
+    mistaken(
+        &job().set("worker/args", serde_json::json!(["<v>"])),
+        of_variable,
+        &[("pattern: ~", "`pattern` of a variable is null")],
+    );
+}
+
 #[test]
 fn a_date_is_a_date_and_only_where_it_helps() {
-    for date in ["2027-13-01", "2027-01-32", "2027-1-1", "soon"] {
+    for date in [
+        "2027-13-01",
+        "2027-01-32",
+        "2027-1-1",
+        "soon",
+        "2027-02-31",
+        "2027-02-29",
+        "2100-02-29",
+        "2027-04-31",
+        "2027-00-01",
+        "2027-01-00",
+        "+027-01-01",
+        "2027-01-+1",
+    ] {
         mistaken(
             &job(),
             &format!("rules: [{{name: a, action: Audit, auditUntil: '{date}'}}]"),
-            &[(&format!("'{date}'"), "is a date like 2027-01-31")],
+            &[(&format!("'{date}'"), "is a day of the calendar, like 2027-01-31")],
         );
     }
     mistaken(
@@ -221,6 +287,9 @@ fn a_date_is_a_date_and_only_where_it_helps() {
         shape(&job(), "rules: [{name: a, action: Audit, auditUntil: '2027-01-31', message: m}]");
     assert_eq!(of.rules[0].audit_until.as_deref(), Some("2027-01-31"));
     assert_eq!(of.rules[0].message.as_deref(), Some("m"));
+    for date in ["2028-02-29", "2000-02-29", "2027-12-31"] {
+        shape(&job(), &format!("rules: [{{name: a, action: Audit, auditUntil: '{date}'}}]"));
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Whom a shape is for, and whom it is taken away from.
 
+use crate::core::shape::Shape;
 use crate::core::shape::identities::Named;
-use crate::core::testing::{job, mistaken, shape};
+use crate::core::testing::{document, job, mistaken, read, shape};
 
 fn of(rest: &str) -> String {
     format!("match: {{namespaces: [ns], {rest}}}")
@@ -24,6 +25,21 @@ fn a_name_that_no_request_can_have_is_a_mistake() {
         ("System:serviceaccount:ci:a", "a service account is"),
         (" alice", "begins or ends with a space"),
         ("", "an empty name is nobody's"),
+        ("*", "`*` and `?` stand for nothing else"),
+        ("system:serviceaccount:ci:*", "`*` and `?` stand for nothing else"),
+        ("system:node:node-?", "`*` and `?` stand for nothing else"),
+        ("${USER}", "fill it in with --substitute"),
+        ("system:authenticated", "is a group: name it in `groups`"),
+        ("system:unauthenticated", "is a group: name it in `groups`"),
+        ("system:masters", "is a group: name it in `groups`"),
+        ("system:nodes", "is a group: name it in `groups`"),
+        ("system:monitoring", "is a group: name it in `groups`"),
+        ("system:bootstrappers", "is a group: name it in `groups`"),
+        ("system:bootstrappers:kubeadm", "is a group: name it in `groups`"),
+        ("system:serviceaccounts", "is a group: name it in `groups`"),
+        ("system:master", "`system:masters` is a group"),
+        ("system:kube-controler-manager", "did you mean `system:kube-controller-manager`?"),
+        ("System:anonymous", "did you mean `system:anonymous`?"),
     ] {
         let text = format!("'{name}'");
         mistaken(&job(), &of(&format!("users: [{text}]")), &[(&text, said)]);
@@ -34,6 +50,16 @@ fn a_name_that_no_request_can_have_is_a_mistake() {
         ("system:serviceaccounts:ci:runner", "all accounts of a namespace are"),
         ("system:serviceaccountsci", "all accounts of a namespace are"),
         ("system:ServiceAccounts", "all accounts of a namespace are"),
+        ("*", "`*` and `?` stand for nothing else"),
+        ("system:serviceaccounts:*", "`*` and `?` stand for nothing else"),
+        ("${GROUP}", "fill it in with --substitute"),
+        ("system:authenticate", "did you mean `system:authenticated`?"),
+        ("System:Authenticated", "did you mean `system:authenticated`?"),
+        ("system:master", "did you mean `system:masters`?"),
+        ("sytem:masters", "did you mean `system:masters`?"),
+        ("system:node", "did you mean `system:nodes`?"),
+        ("system:node:a", "is a user: name it in `users`"),
+        ("system:anonymous", "is a user: name it in `users`"),
     ] {
         let text = format!("'{name}'");
         mistaken(&job(), &of(&format!("groups: [{text}]")), &[(&text, said)]);
@@ -43,12 +69,25 @@ fn a_name_that_no_request_can_have_is_a_mistake() {
         &job(),
         &of("users: ['system:serviceaccount:ci:runner.x', alice, 'oidc:bob@example.org']"),
     );
+    // Those of Kubernetes, and those that clouds and certificates have.
+    shape(
+        &job(),
+        &of("users: ['system:node:a', 'system:kube-scheduler', 'system:admin', 'eks:nodewatcher']"),
+    );
+    shape(
+        &job(),
+        &of(
+            "groups: ['system:authenticated', 'system:masters', 'system:nodes', 'system:node-proxier', \
+             'system:cluster-admins', 'system:bootstrappers:kubeadm', 'kubeadm:cluster-admins']",
+        ),
+    );
     shape(&job(), &of("groups: ['system:serviceaccounts', 'system:serviceaccounts:ci', admins]"));
 }
 
 #[test]
 fn nobody_named_is_no_restriction_that_somebody_meant() {
     mistaken(&job(), &of("users: []"), &[("users", "`users` is empty: it names nobody")]);
+    mistaken(&job(), &of("users: a"), &[("a}", "`users` of match is a list, not a string")]);
     mistaken(&job(), &of("users: [a, a]"), &[("a]", "`a` is named twice")]);
     mistaken(&job(), &of("exempt: {}"), &[("{}", "`exempt` of match names nobody")]);
     mistaken(&job(), &of("exempt: [a]"), &[("[a]", "exempt of match is a map, not a list")]);
@@ -66,6 +105,9 @@ fn nobody_is_exempt_who_is_everybody() {
         "system:unauthenticated",
         "system:serviceaccounts",
         "system:serviceaccounts:ns",
+        // The CronJob controller's.
+        "system:serviceaccounts:kube-system",
+        "system:kube-controller-manager",
     ] {
         let text = format!("'{group}'");
         let spec = of(&format!("exempt: {{groups: [{text}]}}"));
@@ -99,4 +141,18 @@ fn a_service_account_is_in_the_groups_that_the_server_puts_it_in() {
     assert!(!is_for("system:serviceaccount:ci:runner", &["others"]));
     assert!(is_for("alice", &["system:serviceaccounts:ci"]));
     assert!(!is_for("alice", &[]));
+}
+
+#[test]
+fn manual_runs_are_of_a_template_that_is_a_cron_job() {
+    let said = "no template is one; leave it out, or name the CronJob as a template";
+    mistaken(&job(), &of("manualRuns: true"), &[("manualRuns", said)]);
+    shape(&job(), &of("manualRuns: false"));
+    let guard = format!(
+        "{}\nrules: [{{name: a, select: [$.spec.suspend], must: {{const: true}}}}]",
+        of("manualRuns: true")
+    );
+    let text = document(&guard).replace("  templateFrom: [{file: job.yaml}]\n", "");
+    let found = Shape::load(&read(&text), &[]).expect_err("it loads");
+    assert!(found.iter().any(|m| m.to_string().contains(said)), "{found:#?}");
 }

@@ -7,7 +7,7 @@ use crate::core::mistake::{Mistake, nearest};
 use crate::core::path::cut;
 use crate::core::shape::document::Operation;
 use crate::core::shape::identities::Named;
-use crate::core::tree::{Node, Value};
+use crate::core::tree::{NOWHERE, Node, Value};
 use crate::edges::cli::{sentence, stderr_style};
 use crate::edges::parallel;
 use crate::formats::documents::{Object, Places, objects_of, read, split};
@@ -111,6 +111,13 @@ impl Judging<'_> {
             judged.verdict.reason = Some("the AdmissionReview has no object".to_owned());
             return Ok(judged);
         };
+        for key in ["kind", "apiVersion"] {
+            if text_of(job, key).is_empty() {
+                let at = Places::of(source, &object).find(prefix).unwrap_or(NOWHERE);
+                let found = no_object(job, key, at);
+                return Err(NotJudged::Unreadable(mistake(&[source], &found, stderr_style())));
+            }
+        }
         let kind = text_of(job, "kind");
         let version = text_of(job, "apiVersion");
         if let Some(reason) = nearly_a_job(&version, &kind) {
@@ -186,15 +193,25 @@ impl Judging<'_> {
     }
 }
 
+/// That an object says not what it is, so that kubectl refuses it.
+fn no_object(object: &Node<'_>, key: &str, at: u32) -> Mistake {
+    let typed = object.entries().iter().find(|e| e.key != key && nearest(&e.key, [key]).is_some());
+    let help = match typed {
+        Some(entry) => format!("did you mean `{key}` where `{}` stands?", cut(&entry.key)),
+        None => "begin each document with `apiVersion` and `kind`".to_owned(),
+    };
+    Mistake::new(at, format!("the object has no `{key}`, and kubectl refuses it")).help(help)
+}
+
 /// What is wrong with an object that was probably meant to be judged: passed over, it would be
 /// green because nothing ran.
 fn nearly_a_job(version: &str, kind: &str) -> Option<String> {
-    let meant = match kind.to_ascii_lowercase().as_str() {
-        "job" => "Job",
-        "cronjob" => "CronJob",
-        _ => return None,
-    };
     let group = version.to_ascii_lowercase();
+    let Some(meant) = nearest(kind, ["Job", "CronJob"]) else {
+        let unknown =
+            || format!("`batch/v1` has no kind `{}`: write `Job` or `CronJob`", cut(kind));
+        return (group == "batch/v1").then(unknown);
+    };
     let ours = !group.contains('/') || group.starts_with("batch/");
     (ours && (version != "batch/v1" || kind != meant)).then(|| {
         format!(
