@@ -10,6 +10,14 @@ use serde_json::Value;
 use super::table::Right;
 use crate::edges::verify::items;
 
+/// Who the parts of the control plane are. Source: `staging/src/k8s.io/apiserver/pkg/authentication/user/user.go`.
+const CONTROL_PLANE: [&str; 4] = [
+    "system:apiserver",
+    "system:kube-controller-manager",
+    "system:kube-scheduler",
+    "system:kube-proxy",
+];
+
 /// Who is bound to a role.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
@@ -61,24 +69,30 @@ impl Subject {
         }
     }
 
-    /// Whether it is a part of the control plane, which can do as it likes anyway.
+    /// Whether it is a part of the control plane by its name. Its service accounts are not: what these
+    /// may is told by the bindings that the API server itself makes.
     #[must_use]
     pub fn is_of_the_control_plane(&self) -> bool {
-        match self {
-            Subject::User(name) => {
-                name.starts_with("system:")
-                    && !name.starts_with("system:serviceaccount:")
-                    && name != "system:anonymous"
-            }
-            Subject::Group(name) => ["system:masters", "system:nodes"].contains(&name.as_str()),
-            Subject::ServiceAccount(namespace, _) => namespace == "kube-system",
-        }
+        let (names, name) = match self {
+            Subject::User(name) => (&CONTROL_PLANE[..], name),
+            Subject::Group(name) => (&["system:nodes"][..], name),
+            Subject::ServiceAccount(..) => return false,
+        };
+        names.contains(&name.as_str())
     }
 
-    /// Whether it is a service account of this namespace.
+    /// Whether everybody is meant, or every service account of some namespace.
     #[must_use]
-    pub fn is_in(&self, namespace: &str) -> bool {
-        matches!(self, Subject::ServiceAccount(of, _) if of == namespace)
+    pub fn is_everybody(&self) -> bool {
+        match self {
+            Subject::User(name) => name == "system:anonymous",
+            Subject::Group(name) => {
+                ["system:authenticated", "system:unauthenticated", "system:serviceaccounts"]
+                    .contains(&name.as_str())
+                    || name.starts_with("system:serviceaccounts:")
+            }
+            Subject::ServiceAccount(..) => false,
+        }
     }
 }
 
@@ -91,7 +105,9 @@ pub struct Grant {
     pub namespace: Option<String>,
     /// By which binding.
     pub through: String,
-    rules: Value,
+    /// Whether the API server itself binds a part of the control plane so.
+    pub is_built_in: bool,
+    pub(super) rules: Value,
 }
 
 /// The grants of a list of bindings.
@@ -115,10 +131,18 @@ pub fn read(
             Some(namespace) => format!("RoleBinding {namespace}/{called}"),
             None => format!("ClusterRoleBinding {called}"),
         };
+        // Everybody who may write a binding may label it: it counts for kube-system only.
+        let label = &binding["metadata"]["labels"]["kubernetes.io/bootstrapping"];
+        let is_in_kube_system = |subject: &Subject| matches!(subject, Subject::ServiceAccount(of, _) if of == "kube-system");
+        let is_built_in = |subject: &Subject| {
+            label == "rbac-defaults" && called.starts_with("system:") && is_in_kube_system(subject)
+        };
         let subjects = binding["subjects"].as_array().into_iter().flatten();
         grants.extend(subjects.filter_map(|subject| {
+            let subject = Subject::read(subject, namespace)?;
             Some(Grant {
-                subject: Subject::read(subject, namespace)?,
+                is_built_in: is_built_in(&subject),
+                subject,
                 namespace: namespace.map(str::to_owned),
                 through: through.clone(),
                 rules: (*rules).clone(),
@@ -142,18 +166,49 @@ impl Grant {
     /// Whether it allows any verb of a right, in a namespace or, without one, in the cluster.
     #[must_use]
     pub fn allows(&self, right: &Right, namespace: Option<&str>) -> bool {
+        self.permits(right.verbs, right.group, right.resource, &right.names, namespace)
+    }
+
+    /// Whether it allows that without which the right is worth nothing.
+    #[must_use]
+    pub fn allows_also(&self, right: &Right, namespace: Option<&str>) -> bool {
+        right.also.is_none_or(|(verbs, resource)| {
+            self.permits(verbs, right.group, resource, &[], namespace)
+        })
+    }
+
+    fn permits(
+        &self,
+        verbs: &[&str],
+        group: &str,
+        resource: &str,
+        names: &[String],
+        namespace: Option<&str>,
+    ) -> bool {
         if self.namespace.is_some() && self.namespace.as_deref() != namespace {
             return false;
         }
         self.rules.as_array().into_iter().flatten().any(|rule| {
-            right.verbs.iter().any(|verb| any(&rule["verbs"], verb))
-                && any(&rule["apiGroups"], right.group)
-                && is_about(&rule["resources"], right.resource)
-                && (no_names(rule) || right.name.as_deref().is_none_or(|name| has(&rule["resourceNames"], name)))
-                // Nobody can be told by name which object may be created.
-                && (no_names(rule) || right.verbs != ["create"])
+            // What is created has no name yet, and what is deleted together has none.
+            let has_no_name = |verb: &str| {
+                verb == "deletecollection" || (verb == "create" && !resource.contains('/'))
+            };
+            let is_named = |name: &String| has(&rule["resourceNames"], name);
+            verbs
+                .iter()
+                .any(|verb| is_done(&rule["verbs"], verb) && (no_names(rule) || !has_no_name(verb)))
+                && any(&rule["apiGroups"], group)
+                && is_about(&rule["resources"], resource)
+                && (no_names(rule) || names.is_empty() || names.iter().any(is_named))
         })
     }
+}
+
+/// Whether a verb is among those of a rule.
+fn is_done(verbs: &Value, wanted: &str) -> bool {
+    let begins = |verb: &Value| verb.as_str().is_some_and(|verb| verb.starts_with(wanted));
+    any(verbs, wanted)
+        || (wanted.ends_with(':') && verbs.as_array().into_iter().flatten().any(begins))
 }
 
 fn has(list: &Value, wanted: &str) -> bool {
@@ -194,7 +249,15 @@ mod tests {
             "create" => &["create"][..],
             _ => &["patch"][..],
         };
-        Right { verbs, group, resource, name: None, place: Where::Namespace, says: "" }
+        Right {
+            verbs,
+            group,
+            resource,
+            names: vec![],
+            also: None,
+            place: Where::Namespace,
+            says: "",
+        }
     }
 
     #[test]
@@ -229,7 +292,7 @@ mod tests {
     fn names_limit_what_is_there_and_never_what_is_created() {
         let rule = |name: &str| json!({"verbs": ["create", "patch"], "apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name]});
         let named =
-            Right { name: Some("jobshape-shapes".to_owned()), ..right("patch", "", "configmaps") };
+            Right { names: vec!["jobshape-shapes".to_owned()], ..right("patch", "", "configmaps") };
         assert!(grant(rule("jobshape-shapes"), Some("a")).allows(&named, Some("a")));
         assert!(!grant(rule("other"), Some("a")).allows(&named, Some("a")));
         let create = right("create", "", "configmaps");
@@ -245,5 +308,44 @@ mod tests {
         assert!(Subject::Group(groups[0].clone()).is(account, &groups));
         assert!(Subject::User(account.into()).is(account, &[]));
         assert!(!Subject::User("x".into()).is(account, &groups));
+    }
+
+    #[test]
+    fn a_name_limits_no_subresource_and_every_deletion_of_many() {
+        let rule = |verb: &str, resource: &str| json!({"verbs": [verb], "apiGroups": [""], "resources": [resource], "resourceNames": ["x"]});
+        let token = right("create", "", "serviceaccounts/token");
+        assert!(grant(rule("create", "serviceaccounts/token"), None).allows(&token, Some("a")));
+        let all = Right { verbs: &["deletecollection"], ..right("patch", "", "pods") };
+        assert!(!grant(rule("deletecollection", "pods"), None).allows(&all, Some("a")));
+    }
+
+    #[test]
+    fn a_verb_with_a_colon_stands_for_all_that_begin_with_it() {
+        let rule = |verb: &str| json!({"verbs": [verb], "apiGroups": ["authentication.k8s.io"], "resources": ["users"]});
+        let act =
+            Right { verbs: &["impersonate:"], ..right("patch", "authentication.k8s.io", "users") };
+        assert!(grant(rule("impersonate:user-info"), None).allows(&act, None));
+        assert!(grant(rule("*"), None).allows(&act, None));
+        assert!(!grant(rule("impersonate-on:user-info:get"), None).allows(&act, None));
+        assert!(!grant(rule("impersonate"), None).allows(&act, None));
+    }
+
+    #[test]
+    fn only_the_bindings_of_the_api_server_make_an_account_built_in() {
+        let built_in = |name: &str, label: &str, of: &str| {
+            let roles = json!([]);
+            let bindings = json!({"items": [{
+                "metadata": {"name": name, "labels": {"kubernetes.io/bootstrapping": label}},
+                "roleRef": {"kind": "ClusterRole", "name": "r"},
+                "subjects": [{"kind": "ServiceAccount", "namespace": of, "name": "x"}],
+            }]});
+            read(&bindings, None, &BTreeMap::from([("r", &roles)]), &BTreeMap::new())[0].is_built_in
+        };
+        assert!(built_in("system:controller:x", "rbac-defaults", "kube-system"));
+        assert!(!built_in("system:controller:x", "", "kube-system"));
+        assert!(!built_in("system:controller:x", "rbac-defaults", "ci"));
+        assert!(!built_in("x", "rbac-defaults", "kube-system"));
+        assert!(Subject::User("system:kube-scheduler".into()).is_of_the_control_plane());
+        assert!(!Subject::User("system:somebody".into()).is_of_the_control_plane());
     }
 }
