@@ -11,6 +11,8 @@ set -eu
 umask 077
 
 namespace=jobshape-system service=jobshape configuration=jobshape secret=jobshape-tls
+newline='
+'
 days=90 authority_days=730 out='' ca='' ca_key='' also='' does=files
 KUBECTL=${KUBECTL:-kubectl}
 
@@ -59,29 +61,55 @@ kube() {
     $KUBECTL "$@"
 }
 
+# Writes the certificates of the files $3 and on to $2, each once; whatever stands there and is none ends it.
+# $1 says where they are from.
+certificates() {
+    whose=$1 bundle=$2 kept=''
+    shift 2
+    rm -rf "$out/members"
+    mkdir "$out/members"
+    # Not everybody ends a file with a line break: an END and the BEGIN behind it may share a line.
+    for file in "$@"; do cat "$file" && echo; done | awk -v folder="$out/members" '
+        { gsub(/----------BEGIN/, "-----\n-----BEGIN"); lines = split($0, line, "\n") }
+        { for (i = 1; i <= lines; i++) {
+            if (line[i] ~ /^-----BEGIN /) { file = sprintf("%s/%05d", folder, ++n); inside = 1 }
+            if (inside) print line[i] >file
+            if (line[i] ~ /^-----END /) { if (inside) close(file); inside = 0 }
+        } }'
+    for member in "$out"/members/*; do
+        [ -e "$member" ] || fail "$whose: there is no certificate"
+        one=$(openssl x509 -in "$member" 2>"$out/said") ||
+            fail "$whose: the PEM block ${member##*/} is no certificate: $(head -n 1 "$out/said")"
+        # The same authority twice is no harm to anybody, but it would grow each time.
+        case $kept in
+        *"$one"*) ;;
+        *) kept=$kept$one$newline ;;
+        esac
+    done
+    printf %s "$kept" >"$bundle"
+    rm -rf "$out/members" "$out/said"
+}
+
 # Whom each entry trusts: $1 is `with` (besides those of now) or `only`.
 trust() {
     names=$(kube get validatingwebhookconfiguration "$configuration" -o 'jsonpath={range .webhooks[*]}{.name}{"\n"}{end}')
     [ -n "$names" ] || fail "the ValidatingWebhookConfiguration $configuration has no entry: apply it first"
     patch='' n=0
-    for _ in $names; do
-        cp "$out/ca.crt" "$out/bundle.crt"
+    for name in $names; do
+        : >"$out/before.crt"
         if [ "$1" = with ]; then
-            kube get validatingwebhookconfiguration "$configuration" \
-                -o "jsonpath={.webhooks[$n].clientConfig.caBundle}" | base64 -d >"$out/before.crt"
-            # The same authority twice is no harm to anybody, but it would grow each time.
-            one=$(encoded "$out/ca.crt") all=$(encoded "$out/before.crt")
-            if [ "$one" != "$all" ]; then
-                cat "$out/before.crt" "$out/ca.crt" >"$out/bundle.crt"
-            fi
-            rm "$out/before.crt"
+            # By itself, not in a pipe: nothing of a call that failed must look like nobody to trust.
+            held=$(kube get validatingwebhookconfiguration "$configuration" \
+                -o "jsonpath={.webhooks[$n].clientConfig.caBundle}")
+            printf %s "$held" | base64 -d >"$out/before.crt" || fail "the caBundle of $name is no base64"
         fi
+        certificates "the caBundle of $name with $out/ca.crt" "$out/bundle.crt" "$out/before.crt" "$out/ca.crt"
         entry="/webhooks/$n/clientConfig/caBundle"
         patch="$patch${patch:+,}{\"op\":\"add\",\"path\":\"$entry\",\"value\":\"$(encoded "$out/bundle.crt")\"}"
         n=$((n + 1))
     done
     kube patch validatingwebhookconfiguration "$configuration" --type=json --patch "[$patch]"
-    rm "$out/bundle.crt"
+    rm "$out/bundle.crt" "$out/before.crt"
 }
 
 if [ "$does" = forget ]; then

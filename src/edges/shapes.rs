@@ -1,13 +1,15 @@
 //! Loading shapes from files: all or nothing, and every mistake at once.
 
+use std::path::Path;
+
 use crate::core::judge::Shapes;
 use crate::core::mistake::Mistake;
 use crate::core::shape::Shape;
-use crate::core::shape::document::{KIND, template_files};
+use crate::core::shape::document::{API_VERSION, KIND, template_files};
 use crate::core::tree::{NOWHERE, Node, Value};
 use crate::edges::own::documents_of;
 use crate::edges::{files, parallel};
-use crate::formats::documents::documents;
+use crate::formats::documents::{documents, listed};
 use crate::formats::manifest::shapes::self_contained;
 use crate::formats::report::snippet::{Style, mistake, place};
 use crate::formats::substitute::Substitution;
@@ -66,6 +68,13 @@ impl LoadErrors {
     }
 }
 
+/// Where in a file shapes are looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Documents,
+    AlsoConfigMaps,
+}
+
 /// How a file that was named is read.
 type Read = fn(&str) -> Result<Source, String>;
 
@@ -78,7 +87,20 @@ pub fn load(
     substitution: Option<&Substitution>,
     style: Style,
 ) -> Result<Vec<LoadedShape>, LoadErrors> {
-    load_by(files::read, paths, substitution, style)
+    load_by(files::read, Where::Documents, paths, substitution, style)
+}
+
+/// The same, and also the shapes in the ConfigMaps of a stream of manifests: of a file or of standard
+/// input, since a directory may hold both the shapes and what was rendered of them.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_also_in_manifests(
+    paths: &[String],
+    substitution: Option<&Substitution>,
+    style: Style,
+) -> Result<Vec<LoadedShape>, LoadErrors> {
+    load_by(files::read, Where::AlsoConfigMaps, paths, substitution, style)
 }
 
 /// The same for somebody who reads them again and again: from regular files only.
@@ -86,11 +108,12 @@ pub fn load(
 /// # Errors
 /// As [`load`].
 pub fn load_followed(paths: &[String], style: Style) -> Result<Vec<LoadedShape>, LoadErrors> {
-    load_by(files::read_regular, paths, None, style)
+    load_by(files::read_regular, Where::Documents, paths, None, style)
 }
 
 fn load_by(
     by: Read,
+    places: Where,
     paths: &[String],
     substitution: Option<&Substitution>,
     style: Style,
@@ -106,12 +129,14 @@ fn load_by(
                 continue;
             }
         };
+        let places = if Path::new(path).is_dir() { Where::Documents } else { places };
         let mut is_new = |file: &String| {
             // The same file by two paths is one shape.
             seen.insert(std::fs::canonicalize(file).unwrap_or_else(|_| file.into()))
         };
         let files: Vec<String> = files.into_iter().filter(&mut is_new).collect();
-        let found = parallel::map(&files, BATCH, |file| load_file(by, file, substitution, style));
+        let found =
+            parallel::map(&files, BATCH, |file| load_file(by, places, file, substitution, style));
         if found.iter().all(|(shapes, wrong)| shapes.is_empty() && wrong.reports.is_empty()) {
             errors.say(format!("{path}: there is no {KIND} in it"));
         }
@@ -157,6 +182,7 @@ fn joined<'p>(
 /// The shapes of one file, and what is wrong with it.
 fn load_file(
     by: Read,
+    places: Where,
     file: &str,
     substitution: Option<&Substitution>,
     style: Style,
@@ -164,10 +190,40 @@ fn load_file(
     let mut loaded = vec![];
     let mut errors = LoadErrors { files: vec![file.to_owned()], ..LoadErrors::default() };
     match read(by, file, substitution) {
-        Ok(source) => load_source(&source, substitution, style, &mut loaded, &mut errors),
+        Ok(source) => {
+            load_source(&source, substitution, style, &mut loaded, &mut errors);
+            if places == Where::AlsoConfigMaps {
+                for source in in_config_maps(&source) {
+                    load_source(&source, substitution, style, &mut loaded, &mut errors);
+                }
+            }
+        }
         Err(message) => errors.say(message),
     }
     (loaded, errors)
+}
+
+/// The texts in ConfigMaps that hold shapes, named after object and key.
+fn in_config_maps(source: &Source) -> Vec<Source> {
+    let mut texts = vec![];
+    // What cannot be read is a mistake of the documents already.
+    for object in listed(&source.text).iter().flatten() {
+        let word =
+            |node: Option<&Node<'_>>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
+        if word(object.get("kind")) != "ConfigMap" || word(object.get("apiVersion")) != "v1" {
+            continue;
+        }
+        let metadata = object.get("metadata");
+        let of = |key| word(metadata.and_then(|metadata| metadata.get(key)));
+        for entry in object.get("data").map(Node::entries).into_iter().flatten() {
+            // Other programs' settings are no YAML of ours.
+            let text = entry.node.as_str().filter(|t| t.contains(API_VERSION) && t.contains(KIND));
+            let (namespace, name, key) = (of("namespace"), of("name"), &entry.key);
+            let called = format!("{}: ConfigMap {namespace}/{name}, {key}", source.name);
+            texts.extend(text.and_then(|text| Source::from_text(called, text).ok()));
+        }
+    }
+    texts
 }
 
 fn load_source(
@@ -259,5 +315,60 @@ fn template(source: &Source) -> Result<Node<'_>, Mistake> {
             Err(Mistake::new(at, "a template file holds one document")
                 .help("put the others into files of their own"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: other, namespace: ns}
+data: {script: "if kind: JobShape; then"}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: shapes, namespace: ns}
+data:
+  a.yaml: |
+    apiVersion: jobshape.dev/v1alpha1
+    kind: JobShape
+    metadata: {name: a}
+    spec:
+      match: {namespaces: [ns]}
+      rules:
+      - {name: network, select: [$.spec.template.spec.hostNetwork], must: {const: false}, absent: true}
+---
+apiVersion: jobshape.dev/v1alpha1
+kind: JobShape
+metadata: {name: b}
+spec:
+  match: {namespaces: [ns]}
+  rules:
+  - {name: pid, select: [$.spec.template.spec.hostPID], must: {const: false}, absent: true}
+"#;
+
+    fn places(of: &str, text: &str) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("stream.yaml");
+        std::fs::write(&file, text).unwrap();
+        let path = if of == "file" { &file } else { folder.path() };
+        let loaded = load_also_in_manifests(&[path.display().to_string()], None, Style::Plain);
+        let within = file.display().to_string();
+        match loaded {
+            Ok(loaded) => loaded.iter().map(|l| l.place.replace(&within, "F")).collect(),
+            Err(errors) => errors.reports.iter().map(|r| r.replace(&within, "F")).collect(),
+        }
+    }
+
+    #[test]
+    fn the_shapes_in_config_maps_of_a_stream_are_read() {
+        assert_eq!(places("file", STREAM), ["F:20:1", "F: ConfigMap ns/shapes, a.yaml:1:1"]);
+        assert_eq!(places("folder", STREAM), ["F:20:1"]);
+        let broken = STREAM.replacen("must: {const: false}", "mist: {}", 1);
+        let said = places("file", &broken).concat();
+        assert!(said.contains("F: ConfigMap ns/shapes, a.yaml:7:"), "{said}");
     }
 }

@@ -3,7 +3,10 @@
 //!
 //! Whatever could not be looked at is said, and is no success.
 
+use kube::client::Body;
 use kube::{Client, Config};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
 
 use crate::core::judge::Shapes;
 use crate::core::shape::identities::Named;
@@ -46,6 +49,8 @@ pub struct Verification<'a> {
     pub submitters: Vec<Option<Named>>,
     /// Who may do what would be a failure: `User/NAME`, `Group/NAME`, `ServiceAccount/NAMESPACE/NAME`.
     pub trusted: &'a [String],
+    /// Whether terms that AKS adds to selectors are no difference.
+    pub allow_aks_terms: bool,
 }
 
 impl Verification<'_> {
@@ -57,13 +62,15 @@ impl Verification<'_> {
             found.iter().for_each(&mut said);
             lines.extend(found);
         };
-        say(releases::look(self).await);
+        let (found, minors) = releases::look(self).await;
+        say(found);
         let (found, live) = configuration::look(self).await;
         say(found);
         say(namespaces::look(self, live.as_ref()).await);
         say(service::look(self).await);
         let (found, reports) = replicas::look(self).await;
         say(found);
+        say(releases::served(&minors, &reports));
         say(authority::look(self, live.as_ref(), &reports));
         say(neighbours::look(self).await);
         say(rights::look(self).await);
@@ -93,6 +100,14 @@ impl Verification<'_> {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             found => found.map(Some),
         }
+    }
+
+    /// What time it is where the API server is, by its `Date`; nothing if it does not say.
+    async fn date(&self) -> Option<OffsetDateTime> {
+        let request = axum::http::Request::get("/version").body(Body::from(vec![])).ok()?;
+        let response = self.client.send(request).await.ok()?;
+        let date = response.headers().get("date")?.to_str().ok()?;
+        OffsetDateTime::parse(date, &Rfc2822).ok()
     }
 }
 

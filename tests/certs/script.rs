@@ -88,6 +88,64 @@ fn without_a_cluster_it_makes_files_that_nobody_else_can_read() {
     assert_eq!(names, 6);
 }
 
+/// A kubectl that has one entry, whose caBundle is the file `held` beside it.
+#[cfg(unix)]
+fn pretended(folder: &Path) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = folder.join("kubectl");
+    let text = r#"#!/bin/sh
+held=$(dirname "$0")/held
+case "$*" in
+*range*) echo enforce.jobshape.dev ;;
+*caBundle}*) base64 <"$held" | tr -d '\n' ;;
+patch*) printf %s "$*" | sed 's/.*"value":"\([^"]*\)".*/\1/' | base64 -d >"$held" ;;
+esac
+"#;
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_bundle_without_a_last_line_break_stays_one_and_holds_each_authority_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubectl = pretended(folder.path());
+    let [held, other, out] = ["held", "other", "out"].map(|name| folder.path().join(name));
+    assert!(run(&kubectl, &other, &[]).status.success());
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    let (other, key) = (read(&other.join("ca.crt")), folder.path().join("out/ca.key"));
+    std::fs::write(&held, other.trim_end()).unwrap();
+
+    let output = run(&kubectl, &out, &["--apply"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let mine = read(&out.join("ca.crt"));
+    assert_eq!(read(&held), format!("{other}{mine}"));
+    let ca = out.join("ca.crt");
+    let again = ["--apply", "--ca", ca.to_str().unwrap(), "--ca-key", key.to_str().unwrap()];
+    for _ in 0..2 {
+        let output = run(&kubectl, &out, &again);
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    assert_eq!(read(&held), format!("{other}{mine}"));
+    // Two that share a line are what an older hand may have left.
+    std::fs::write(&held, format!("{}{other}", other.trim_end())).unwrap();
+    let output = run(&kubectl, &out, &again);
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(read(&held), format!("{other}{mine}"));
+    assert!(run(&kubectl, &out, &["--forget"]).status.success());
+    assert_eq!(read(&held), mine);
+
+    // What is no certificate is not written again.
+    let broken = format!("{other}-----BEGIN CERTIFICATE-----\neA==\n-----END CERTIFICATE-----\n");
+    std::fs::write(&held, &broken).unwrap();
+    let output = run(&kubectl, &out, &again);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let expected = "the PEM block 00002 is no certificate";
+    assert!(said(&output).contains(expected), "{}", said(&output));
+    assert_eq!(read(&held), broken);
+}
+
 #[test]
 fn what_is_missing_is_said_and_nothing_is_made() {
     let folder = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use jobshape::core::judge::VerdictKind;
 use jobshape::edges::{shapes, suites};
@@ -32,6 +33,23 @@ fn the_filled_job_is_what_fill_prints() {
         committed == text(&output.stdout),
         "run `jobshape fill rules/pm-agent/shape.yaml > rules/pm-agent/jobs/worker.yaml`"
     );
+}
+
+/// The shapes are in a ConfigMap of what kustomize prints. No cluster is needed to see that they are read.
+#[test]
+fn the_stream_of_an_installation_is_what_verify_reads() {
+    use std::io::Write as _;
+    let overlay = root().join("manifests/overlays/built-in/audit-first");
+    let kubectl = crate::apiserver::kubectl().unwrap();
+    let built = std::process::Command::new(kubectl).arg("kustomize").arg(overlay).output().unwrap();
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    let mut command = super::jobshape();
+    command.args(["verify", "--shapes", "-", "--kubeconfig", "no-such-file"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&built.stdout).unwrap();
+    let said = text(&child.wait_with_output().unwrap().stderr);
+    assert!(said.starts_with("error: no-such-file: "), "{said}");
 }
 
 #[test]

@@ -35,6 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 pub struct Node {
     /// The Pod's name.
     pub pod: String,
+    uid: String,
     /// Its shapes.
     pub shapes: Mount,
     /// Its certificate.
@@ -64,6 +65,8 @@ pub struct Installation {
     pub session: Session,
     /// What `verify` is told to expect.
     pub shapes: Vec<String>,
+    /// What else it is told.
+    pub flags: Vec<String>,
     kubeconfig: PathBuf,
     /// The cluster.
     pub cluster: &'static Cluster,
@@ -134,7 +137,14 @@ impl Installation {
                 "export KUBECONFIG={} POD_NAME={pod} POD_UID={uid} POD_NAMESPACE={OWN}",
                 kubeconfig_of(&accounts[0])?.display()
             );
-            nodes.push(Node { pod: pod.to_owned(), shapes, certificate, settings, replica: None });
+            nodes.push(Node {
+                pod: pod.to_owned(),
+                uid,
+                shapes,
+                certificate,
+                settings,
+                replica: None,
+            });
         }
         let service = session.get(&format!("/api/v1/namespaces/{OWN}/services/{NAME}")).await?.body;
         let address = service["spec"]["clusterIP"].as_str().and_then(|ip| ip.parse().ok());
@@ -151,6 +161,7 @@ impl Installation {
             rotating,
             session,
             shapes,
+            flags: vec![],
             kubeconfig,
             cluster,
         };
@@ -231,7 +242,7 @@ impl Installation {
                 Some(replica) => matches!(replica.get("/readyz").await, Ok((200, _))),
                 None => false,
             };
-            ready.push((node.pod.as_str(), is_ready));
+            ready.push((node.pod.as_str(), node.uid.as_str(), is_ready));
         }
         kubelet::endpoints(&self.session, (OWN, NAME), &ready).await
     }
@@ -240,7 +251,9 @@ impl Installation {
     pub async fn verify(&mut self) -> Result<Answer, Failure> {
         self.tick().await?;
         let (kubeconfig, shapes) = (self.kubeconfig.clone(), self.shapes.clone());
-        let asked = tokio::task::spawn_blocking(move || verified::ask(&kubeconfig, &shapes));
+        let flags = self.flags.clone();
+        let asked =
+            tokio::task::spawn_blocking(move || verified::ask(&kubeconfig, &shapes, &flags));
         asked.await.map_err(Failure::during("waiting for jobshape verify"))?
     }
 

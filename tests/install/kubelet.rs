@@ -89,21 +89,21 @@ pub async fn pod(session: &Session, deployment: &Value, name: &str) -> Result<St
     Ok(created.object["metadata"]["uid"].as_str().unwrap_or_default().to_owned())
 }
 
-/// The endpoints of a Service: each Pod and whether it is ready. The addresses are made up, because
+/// The endpoints of a Service: each Pod, its uid, and whether it is ready. The addresses are made up, because
 /// none may be a loopback address; haproxy stands where kube-proxy would.
 pub async fn endpoints(
     session: &Session,
     (namespace, service): (&str, &str),
-    pods: &[(&str, bool)],
+    pods: &[(&str, &str, bool)],
 ) -> Result<(), Failure> {
     let endpoints: Vec<Value> = pods
         .iter()
         .enumerate()
-        .map(|(number, (pod, ready))| {
+        .map(|(number, (pod, uid, ready))| {
             json!({
                 "addresses": [format!("10.255.0.{}", number + 1)],
                 "conditions": {"ready": ready},
-                "targetRef": {"kind": "Pod", "namespace": namespace, "name": pod},
+                "targetRef": {"kind": "Pod", "namespace": namespace, "name": pod, "uid": uid},
             })
         })
         .collect();

@@ -192,6 +192,8 @@ async fn terms_of_a_cloud(installation: &mut Installation) -> Result<(), Failure
     for term in azure {
         add(installation, term).await?;
     }
+    installation.until_said("configuration", "--allow-aks-terms").await?;
+    installation.flags = vec!["--allow-aks-terms".to_owned()];
     let is_noted = |answer: &Answer| {
         answer.status == 0
             && answer.lines.iter().any(|(check, status, text)| {
@@ -199,6 +201,7 @@ async fn terms_of_a_cloud(installation: &mut Installation) -> Result<(), Failure
             })
     };
     installation.until("the terms of AKS to be noted", is_noted).await?;
+    installation.flags.clear();
     let away =
         json!({"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [GOVERNED]});
     add(installation, away).await?;

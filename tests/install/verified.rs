@@ -18,11 +18,11 @@ pub struct Answer {
 }
 
 /// Asks it about the cluster of a kubeconfig.
-pub fn ask(kubeconfig: &Path, shapes: &[String]) -> Result<Answer, Failure> {
+pub fn ask(kubeconfig: &Path, shapes: &[String], flags: &[String]) -> Result<Answer, Failure> {
     let run = |format: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_jobshape"));
         command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("verify").arg("--kubeconfig");
-        command.arg(kubeconfig).args(["--output", format]);
+        command.arg(kubeconfig).args(["--output", format]).args(flags);
         for path in shapes {
             command.args(["--shapes", path]);
         }

@@ -16,7 +16,8 @@ use crate::formats::report::verified::{self, Line, exit_status};
 /// The flags of `jobshape verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// What should be in force: a directory, a file, or - for standard input
+    /// What should be in force: a directory, a file, or - for standard input; in a file and in
+    /// standard input also the shapes in ConfigMaps
     #[arg(long, value_name = "DIR|FILE|-", default_value = "rules")]
     shapes: Vec<String>,
     #[command(flatten)]
@@ -31,6 +32,9 @@ pub struct VerifyArgs {
     /// ServiceAccount/NAMESPACE/NAME
     #[arg(long, value_name = "KIND/NAME")]
     trust: Vec<String>,
+    /// Accept the terms that AKS's Admissions Enforcer adds to namespace selectors
+    #[arg(long)]
+    allow_aks_terms: bool,
     /// The namespace that jobshape runs in
     #[arg(long, value_name = "NAMESPACE", default_value_t = Names::default().namespace)]
     own_namespace: String,
@@ -48,8 +52,9 @@ pub struct VerifyArgs {
 /// Shapes that cannot be loaded, and no cluster to ask.
 pub fn run(args: &VerifyArgs) -> Result<u8, CannotRun> {
     let substitution = substitution(args.substitute.as_deref())?;
-    let loaded = shapes::load(&args.shapes, substitution.as_ref(), stderr_style())
-        .map_err(|errors| at_default(&args.shapes, errors.into(), "--shapes"))?;
+    let loaded =
+        shapes::load_also_in_manifests(&args.shapes, substitution.as_ref(), stderr_style())
+            .map_err(|errors| at_default(&args.shapes, errors.into(), "--shapes"))?;
     let shapes = shapes::into_together(loaded)?;
     let submitters = submitters(args, &shapes)?;
     let names = Names { namespace: args.own_namespace.clone(), ..Names::default() };
@@ -66,16 +71,24 @@ pub fn run(args: &VerifyArgs) -> Result<u8, CannotRun> {
         let config = args.cluster.config().await.map_err(CannotRun::because)?;
         let client = kube::Client::try_from(config.clone()).map_err(CannotRun::because)?;
         let (config, shapes, names) = (&config, &shapes, &names);
-        let trusted = &args.trust;
-        let verification = Verification { config, client, shapes, names, submitters, trusted };
+        let verification = Verification {
+            config,
+            client,
+            shapes,
+            names,
+            submitters,
+            trusted: &args.trust,
+            allow_aks_terms: args.allow_aks_terms,
+        };
         Ok::<_, CannotRun>(verification.run(said).await)
     })?;
     if let Some(error) = failed_to_print {
         return Err(error);
     }
+    let enforced = shapes.all().iter().any(|shape| shape.enforces());
     print(&match args.output {
-        Format::Human => verified::summary(&lines, style),
-        Format::Json => verified::json(&lines).map_err(CannotRun::because)?,
+        Format::Human => verified::summary(&lines, enforced, style),
+        Format::Json => verified::json(&lines, enforced).map_err(CannotRun::because)?,
     })?;
     Ok(exit_status(&lines))
 }

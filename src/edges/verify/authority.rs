@@ -13,6 +13,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use serde_json::Value;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::Verification;
 use super::configuration::webhooks;
@@ -32,7 +34,7 @@ pub(super) fn look(
 ) -> Vec<Line> {
     let Some(live) = live else { return vec![] };
     let fix = "see what makes the certificates: certs/README.md";
-    let mut lines = vec![];
+    let (mut lines, mut notes) = (vec![], vec![]);
     let mut good = 0;
     for webhook in webhooks(live) {
         let entry = webhook["name"].as_str().unwrap_or_default();
@@ -46,7 +48,14 @@ pub(super) fn look(
         };
         for (pod, report) in reports {
             match believed(verification, &roots, report) {
-                Ok(()) => good += 1,
+                Ok(Believed::AsItIs) => good += 1,
+                Ok(Believed::AsAnAuthority) => {
+                    good += 1;
+                    let message = format!(
+                        "{pod} shows a certificate that is an authority itself: API servers believe it, as {entry} trusts exactly it, and many others do not"
+                    );
+                    notes.push(Line::note(CHECK, message));
+                }
                 Err(why) => {
                     let message =
                         format!("the caBundle of {entry} does not verify what {pod} shows: {why}");
@@ -67,7 +76,16 @@ pub(super) fn look(
             _ => Line::ok(CHECK, message),
         });
     }
+    lines.extend(notes);
     lines
+}
+
+/// How an API server comes to believe what is shown.
+#[derive(Debug, PartialEq, Eq)]
+enum Believed {
+    AsItIs,
+    /// It is an authority, which Go lets pass.
+    AsAnAuthority,
 }
 
 fn ends(report: &Report) -> Option<OffsetDateTime> {
@@ -90,7 +108,7 @@ fn believed(
     verification: &Verification<'_>,
     roots: &Arc<RootCertStore>,
     report: &Report,
-) -> Result<(), String> {
+) -> Result<Believed, String> {
     let Some(chain) = &report.certificate_chain else {
         return Err("it has no certificate".to_owned());
     };
@@ -108,5 +126,66 @@ fn believed(
             .build()
             .map_err(|error| error.to_string())?;
     let verified = verifier.verify_server_cert(leaf, others, &name, &[], UnixTime::now());
-    verified.map(|_| ()).map_err(|error| error.to_string())
+    match verified {
+        Ok(_) => Ok(Believed::AsItIs),
+        // Nothing else was looked at then, so the rest is up to us.
+        Err(error) if error.to_string().contains("CaUsedAsEndEntity") => {
+            let now = OffsetDateTime::now_utc().unix_timestamp();
+            if is_believed_itself(leaf, roots, &name.to_str(), now) {
+                Ok(Believed::AsAnAuthority)
+            } else {
+                Err(error.to_string())
+            }
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Whether a certificate that is an authority would do for a server: the very one that is trusted,
+/// now, for the name. crypto/x509 asks no more of a leaf that is in the pool.
+fn is_believed_itself(leaf: &[u8], roots: &RootCertStore, name: &str, now: i64) -> bool {
+    let Ok((_, read)) = X509Certificate::from_der(leaf) else { return false };
+    let is_trusted = roots.roots.iter().any(|root| {
+        // Name and key are what a root is; whoever shows it has proved to have the key.
+        let key = read.tbs_certificate.subject_pki.raw;
+        let subject = read.tbs_certificate.subject.as_raw();
+        key.ends_with(&root.subject_public_key_info) && subject.ends_with(&root.subject)
+    });
+    let is_now =
+        read.validity.not_before.timestamp() <= now && now <= read.validity.not_after.timestamp();
+    let names = read.subject_alternative_name().ok().flatten();
+    let is_named = names.is_some_and(|names| {
+        let is_it = |of: &GeneralName<'_>| matches!(of, GeneralName::DNSName(dns) if *dns == name);
+        names.value.general_names.iter().any(is_it)
+    });
+    let serves = match read.extended_key_usage() {
+        Ok(usage) => usage.is_none_or(|usage| usage.value.server_auth || usage.value.any),
+        Err(_) => false,
+    };
+    is_trusted && is_now && is_named && serves
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+
+    use super::*;
+
+    #[test]
+    fn an_authority_that_is_trusted_itself_will_do() {
+        let key = KeyPair::generate().unwrap();
+        let made = |name: &str| {
+            let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            params.self_signed(&key).unwrap().der().clone()
+        };
+        let (right, wrong) = (made("jobshape.x.svc"), made("other.x.svc"));
+        let mut roots = RootCertStore::empty();
+        let now = OffsetDateTime::now_utc().unix_timestamp();
+        assert!(!is_believed_itself(&right, &roots, "jobshape.x.svc", now));
+        roots.add(right.clone()).unwrap();
+        assert!(is_believed_itself(&right, &roots, "jobshape.x.svc", now));
+        assert!(!is_believed_itself(&wrong, &roots, "jobshape.x.svc", now));
+        assert!(!is_believed_itself(&right, &roots, "jobshape.x.svc", i64::MAX));
+    }
 }

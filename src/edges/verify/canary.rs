@@ -1,17 +1,21 @@
 //! A Job that must pass and Jobs that must not, sent as whoever submits them, as dry runs: proof that
-//! these shapes decide, by the digest in the refusal.
+//! these shapes decide, by the digest in the refusal or in the warning.
 
-use kube::{Client, Config};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use self::made_up::{Candidate, changed};
+use self::sender::{Answer, Sender};
 use super::{Verification, unknown};
-use crate::core::judge::{Request, VerdictKind};
+use crate::core::judge::{Request, Verdict, VerdictKind};
 use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
 use crate::core::shape::identities::Named;
-use crate::core::shape::template::Template;
 use crate::core::tree::Node;
+use crate::formats::report::refusal;
 use crate::formats::report::verified::{Line, Status};
+
+mod made_up;
+mod sender;
 
 const CHECK: &str = "canary";
 
@@ -22,211 +26,233 @@ pub(super) async fn look(verification: &Verification<'_>) -> Vec<Line> {
     let mut lines = vec![];
     let shapes = verification.shapes.all().iter().zip(&verification.submitters);
     for (shape, submitter) in shapes {
-        if shape.templates.is_empty() {
-            continue;
-        }
         let Some(submitter) = submitter else {
             let message = format!("nobody says who submits what {} is about", shape.name);
-            let mut line = Line::new(CHECK, Status::Unknown, message);
-            line.fix = Some(
-                "name the identity with --as USER, or in `request` of the shape's test file"
-                    .to_owned(),
-            );
-            lines.push(line);
+            let fix = "name the identity with --as USER, or in `request` of the shape's test file; a stream of manifests has no test file, and needs --as";
+            lines.push(unproved(message, fix));
             continue;
         };
         for namespace in &shape.namespaces {
-            lines.push(one(verification, shape, submitter, namespace).await);
+            let canary = Canary { verification, shape, submitter, namespace };
+            let line = match canary.fly().await {
+                Ok(line) | Err(line) => line,
+            };
+            lines.push(line);
         }
     }
     lines
 }
 
-/// Sends what a shape is about to one of its namespaces.
-async fn one(
-    verification: &Verification<'_>,
-    shape: &Shape,
-    submitter: &Named,
-    namespace: &str,
-) -> Line {
-    let about = format!("{} ({}) in {namespace}", shape.name, shape.short_digest());
-    let user = submitter.requester().user.to_owned();
-    if shape.exempts(Some(&submitter.requester())) {
-        let message = format!("{about}: {user} is exempt from it, which proves nothing");
-        let mut line = Line::new(CHECK, Status::Unknown, message);
-        line.fix = Some("name whoever really submits with --as USER".to_owned());
-        return line;
+fn unproved(message: String, fix: &str) -> Line {
+    Line { fix: Some(fix.to_owned()), ..Line::new(CHECK, Status::Unknown, message) }
+}
+
+/// What one shape says in one of its namespaces.
+struct Canary<'a> {
+    verification: &'a Verification<'a>,
+    shape: &'a Shape,
+    submitter: &'a Named,
+    namespace: &'a str,
+}
+
+impl Canary<'_> {
+    fn about(&self) -> String {
+        format!("{} ({}) in {}", self.shape.name, self.shape.short_digest(), self.namespace)
     }
-    let template = shape.first();
-    let filled = match template.fill(&[]) {
-        Ok(filled) => filled,
-        Err(why) => return Line::failed(CHECK, format!("{about}: {why}"), "see jobshape fill"),
-    };
-    let mut filled = filled.to_json();
-    filled["metadata"]["namespace"] = json!(namespace);
-    let sender = match Sender::new(verification.config, submitter, template, namespace) {
-        Ok(sender) => sender,
-        Err(error) => return unknown(CHECK, "the answer to a dry run", &error),
-    };
-    let judged = |object: &Value| {
-        let object = Node::from_json(object);
-        verification.shapes.judge(&Request {
-            kind: template.of.kind(),
-            namespace,
+
+    /// Sends what the shape is about. An error is a line too: the one that ends it.
+    async fn fly(&self) -> Result<Line, Line> {
+        let (about, shape) = (self.about(), self.shape);
+        let requester = self.submitter.requester();
+        let user = requester.user;
+        if shape.exempts(Some(&requester)) {
+            let message = format!("{about}: {user} is exempt from it, which proves nothing");
+            return Err(unproved(message, "name whoever really submits with --as USER"));
+        }
+        let sender = Sender::new(self.verification.config, self.submitter, self.namespace)
+            .map_err(|error| unknown(CHECK, "the answer to a dry run", &error))?;
+        let (candidates, begin) = if shape.is_guard() {
+            (self.against_guards(), String::new())
+        } else {
+            let filled = self.filled(shape).map_err(|why| {
+                Line::failed(CHECK, format!("{about}: {why}"), "see jobshape fill")
+            })?;
+            self.admitted(&sender, &filled).await?;
+            (changed(&filled), format!("the filled template is admitted as {user}, "))
+        };
+        let line = if shape.enforces() {
+            self.refused(&sender, &candidates, &begin).await?
+        } else {
+            self.warned(&sender, &candidates, &begin).await?
+        };
+        Ok(line)
+    }
+
+    /// The first template of a shape as it must pass.
+    fn filled(&self, shape: &Shape) -> Result<Candidate, String> {
+        let template = shape.first();
+        let mut object = template.fill(&[]).map_err(|why| why.to_string())?.to_json();
+        object["metadata"]["namespace"] = json!(self.namespace);
+        let title = format!("is the filled template of {}", shape.name);
+        Ok(Candidate { title, kind: template.of.kind(), object })
+    }
+
+    async fn admitted(&self, sender: &Sender, filled: &Candidate) -> Result<(), Line> {
+        match sender.send(filled).await {
+            Answer::Admitted(_) => Ok(()),
+            Answer::Refused(said) => {
+                let (about, user) = (self.about(), self.submitter.requester().user);
+                let message =
+                    format!("{about}: the filled template, sent as {user}, is refused: {said}");
+                let fix = if said.contains("is forbidden: ") {
+                    "name whoever really submits with --as USER, or let it create them"
+                } else {
+                    "if the refusal is not by jobshape, see who else decides; else see the lines above"
+                };
+                Err(Line::failed(CHECK, message, fix))
+            }
+            Answer::None(error) => Err(unknown(CHECK, "the answer to a dry run", &error)),
+        }
+    }
+
+    /// What some guard may refuse: what the templates beside it are about, and what is made up,
+    /// each changed in all ways. Only what no template refuses shows that a guard is asked.
+    fn against_guards(&self) -> Vec<Candidate> {
+        let beside = self.verification.shapes.of_namespace(self.namespace).iter();
+        let filled = beside.filter(|shape| !shape.is_guard()).filter_map(|s| self.filled(s).ok());
+        let bases: Vec<Candidate> = filled.chain([made_up::job(self.namespace)]).collect();
+        let changes: Vec<Candidate> = bases.iter().flat_map(changed).collect();
+        bases.into_iter().chain(changes).collect()
+    }
+
+    fn judged(&self, candidate: &Candidate) -> Verdict {
+        self.verification.shapes.judge(&Request {
+            kind: candidate.kind,
+            namespace: self.namespace,
             operation: Operation::Create,
-            requester: Some(submitter.requester()),
-            object: &object,
+            requester: Some(self.submitter.requester()),
+            object: &Node::from_json(&candidate.object),
             old: None,
             pointers: false,
         })
-    };
-    match sender.send(&filled).await {
-        Answer::Admitted => {}
-        Answer::Refused(said) => {
-            let message =
-                format!("{about}: the filled template, sent as {user}, is refused: {said}");
-            let fix = if said.contains("is forbidden: ") {
-                "name whoever really submits with --as USER, or let it create them"
-            } else {
-                "if the refusal is not by jobshape, see who else decides; else see the lines above"
-            };
-            return Line::failed(CHECK, message, fix);
+    }
+
+    /// Who refuses it, by name and digest. A guard must do so itself.
+    fn refuses(&self, candidate: &Candidate) -> Option<String> {
+        let verdict = self.judged(candidate);
+        let speaker = verdict.shape.filter(|_| verdict.kind == VerdictKind::Deny)?;
+        let counts = !self.shape.is_guard() || speaker.name == self.shape.name;
+        counts.then(|| format!("{} ({})", speaker.name, speaker.short_digest()))
+    }
+
+    async fn refused(
+        &self,
+        sender: &Sender,
+        candidates: &[Candidate],
+        begin: &str,
+    ) -> Result<Line, Line> {
+        let (about, user) = (self.about(), self.submitter.requester().user);
+        let of_these = candidates.iter().filter_map(|one| Some((one, self.refuses(one)?)));
+        let tampered: Vec<_> = of_these.take(TAMPERED).collect();
+        if tampered.is_empty() {
+            let what = if self.shape.is_guard() { "this guard" } else { "this shape" };
+            let message = format!(
+                "{about}: {begin}no Job that {what} refuses is known here; nothing proves that it is asked"
+            );
+            let fix =
+                "send one that it refuses as a dry run, and look for its digest in the answer";
+            return Err(unproved(message, fix));
         }
-        Answer::None(error) => return unknown(CHECK, "the answer to a dry run", &error),
+        for (candidate, speaker) in &tampered {
+            let title = &candidate.title;
+            match sender.send(candidate).await {
+                Answer::Refused(said) if said.contains(&format!("jobshape: {speaker} refused")) => {
+                }
+                Answer::Refused(said) => {
+                    let message = format!(
+                        "{about}: a Job that {title} is refused, but not by {speaker}: {said}"
+                    );
+                    let fix = "see whether every replica serves these shapes, and who else decides";
+                    return Err(Line::failed(CHECK, message, fix));
+                }
+                Answer::Admitted(_) => {
+                    let message =
+                        format!("{about}: a Job that {title}, sent as {user}, is admitted");
+                    let fix =
+                        "the boundary is not live: see the lines above, from the configuration on";
+                    return Err(Line::failed(CHECK, message, fix));
+                }
+                Answer::None(error) => {
+                    return Err(unknown(CHECK, "the answer to a dry run", &error));
+                }
+            }
+        }
+        let titles = tampered.iter().map(|(one, _)| format!("refused: one that {}", one.title));
+        let details = titles.chain(not_tried(self.shape, user)).collect();
+        let count = tampered.len();
+        let message = format!("{about}: {begin}{count} tampered ones are refused by it");
+        Ok(Line::ok(CHECK, message).with(details))
     }
-    let tampered = tampered(template, &filled);
-    let tampered: Vec<_> = tampered
-        .into_iter()
-        .filter_map(|(title, object)| {
-            let verdict = judged(&object);
-            let shape = verdict.shape.as_ref().filter(|_| verdict.kind == VerdictKind::Deny)?;
-            Some((title, object, format!("{} ({})", shape.name, shape.short_digest())))
-        })
-        .take(TAMPERED)
-        .collect();
-    if tampered.is_empty() {
-        let message = format!(
-            "{about}: nothing is enforced yet, so no refusal can prove that it decides; the filled template is admitted"
-        );
-        return Line::note(CHECK, message);
-    }
-    for (title, object, speaker) in &tampered {
-        match sender.send(object).await {
-            Answer::Refused(said) if said.contains(&format!("jobshape: {speaker} refused")) => {}
+
+    /// Where nothing is refused, a warning is all that whoever sends a Job gets to see.
+    async fn warned(
+        &self,
+        sender: &Sender,
+        candidates: &[Candidate],
+        begin: &str,
+    ) -> Result<Line, Line> {
+        let (about, user) = (self.about(), self.submitter.requester().user);
+        let by = format!("jobshape: {} ({}): ", self.shape.name, self.shape.short_digest());
+        let warns = |one: &&Candidate| {
+            let verdict = self.judged(one);
+            verdict.kind == VerdictKind::Allow
+                && refusal::warnings(&verdict).iter().any(|text| text.starts_with(&by))
+        };
+        let Some(candidate) = candidates.iter().find(warns) else {
+            let message = format!(
+                "{about}: {begin}nothing is enforced. That it is asked cannot be proved from here: audit annotations are seen by the API server only; look at jobshape_reviews_total"
+            );
+            return Ok(Line::note(CHECK, message).with(not_tried(self.shape, user)));
+        };
+        let title = &candidate.title;
+        match sender.send(candidate).await {
+            Answer::Admitted(warnings) if warnings.iter().any(|text| text.contains(&by)) => {
+                let message =
+                    format!("{about}: {begin}a tampered one gets its warning; nothing is enforced");
+                let mut details = vec![format!("warned: one that {title}")];
+                details.extend(not_tried(self.shape, user));
+                Ok(Line::ok(CHECK, message).with(details))
+            }
+            Answer::Admitted(_) => {
+                let message =
+                    format!("{about}: a Job that {title}, sent as {user}, gets no warning of it");
+                let fix = "nobody is asked, or not by these shapes: see the lines above, from the configuration on";
+                Err(Line::failed(CHECK, message, fix))
+            }
             Answer::Refused(said) => {
                 let message =
-                    format!("{about}: a Job that {title} is refused, but not by {speaker}: {said}");
+                    format!("{about}: a Job that {title}, sent as {user}, is refused: {said}");
                 let fix = "see whether every replica serves these shapes, and who else decides";
-                return Line::failed(CHECK, message, fix);
+                Err(Line::failed(CHECK, message, fix))
             }
-            Answer::Admitted => {
-                let message = format!("{about}: a Job that {title}, sent as {user}, is admitted");
-                let fix =
-                    "the boundary is not live: see the lines above, from the configuration on";
-                return Line::failed(CHECK, message, fix);
-            }
-            Answer::None(error) => return unknown(CHECK, "the answer to a dry run", &error),
-        }
-    }
-    let titles: Vec<String> =
-        tampered.iter().map(|(title, ..)| format!("refused: one that {title}")).collect();
-    let message = format!(
-        "{about}: the filled template is admitted as {user}, {} tampered ones are refused by it",
-        tampered.len()
-    );
-    Line::ok(CHECK, message).with(titles)
-}
-
-/// Changes that a shape should refuse, each with what it does.
-fn tampered(template: &Template, filled: &Value) -> Vec<(&'static str, Value)> {
-    let pod = match template.of.kind() {
-        "CronJob" => "/spec/jobTemplate/spec/template/spec",
-        _ => "/spec/template/spec",
-    };
-    let mut all = vec![];
-    let mut change = |title: &'static str, what: &dyn Fn(&mut Value)| {
-        let mut object = filled.clone();
-        if let Some(pod) = object.pointer_mut(pod) {
-            what(pod);
-            all.push((title, object));
-        }
-    };
-    change("runs another image", &|pod| {
-        pod["containers"][0]["image"] = json!("registry.invalid/jobshape-canary:1");
-    });
-    change("uses the node's network", &|pod| pod["hostNetwork"] = json!(true));
-    change("has a second container", &|pod| {
-        let second =
-            json!({"name": "jobshape-canary", "image": "registry.invalid/jobshape-canary:1"});
-        if let Some(containers) = pod["containers"].as_array_mut() {
-            containers.push(second);
-        }
-    });
-    change("runs another command", &|pod| {
-        pod["containers"][0]["command"] = json!(["/jobshape-canary"]);
-    });
-    change("runs under another service account", &|pod| {
-        pod["serviceAccountName"] = json!("jobshape-canary");
-        if let Some(pod) = pod.as_object_mut() {
-            pod.remove("serviceAccount");
-        }
-    });
-    all
-}
-
-enum Answer {
-    Admitted,
-    Refused(String),
-    None(kube::Error),
-}
-
-/// Sends dry runs as somebody.
-struct Sender {
-    client: Client,
-    path: String,
-}
-
-impl Sender {
-    fn new(
-        config: &Config,
-        submitter: &Named,
-        template: &Template,
-        namespace: &str,
-    ) -> Result<Sender, kube::Error> {
-        let mut config = config.clone();
-        let requester = submitter.requester();
-        config.auth_info.impersonate = Some(requester.user.to_owned());
-        // What the API server adds by itself need not be allowed to be impersonated.
-        let is_said = |group: &&String| {
-            *group != "system:authenticated" && !group.starts_with("system:serviceaccounts")
-        };
-        let groups = submitter.groups().iter().filter(is_said).cloned();
-        config.auth_info.impersonate_groups = Some(groups.collect());
-        let resource = if template.of.kind() == "CronJob" { "cronjobs" } else { "jobs" };
-        let path = format!(
-            "/apis/batch/v1/namespaces/{namespace}/{resource}?dryRun=All&fieldManager=jobshape-verify"
-        );
-        Ok(Sender { client: Client::try_from(config)?, path })
-    }
-
-    async fn send(&self, object: &Value) -> Answer {
-        let request = axum::http::Request::post(&self.path)
-            .header("Content-Type", "application/json")
-            .body(object.to_string().into_bytes());
-        let request = match request {
-            Ok(request) => request,
-            Err(error) => return Answer::None(kube::Error::HttpError(error)),
-        };
-        match self.client.request::<Value>(request).await {
-            Ok(_) => Answer::Admitted,
-            // Asked for after admission: one of that name is there.
-            Err(kube::Error::Api(status))
-                if status.code == 409 && status.reason == "AlreadyExists" =>
-            {
-                Answer::Admitted
-            }
-            Err(kube::Error::Api(status)) => Answer::Refused(status.message.clone()),
-            Err(error) => Answer::None(error),
+            Answer::None(error) => Err(unknown(CHECK, "the answer to a dry run", &error)),
         }
     }
 }
+
+/// What a line must not be read as: all templates, or all who submit.
+fn not_tried(shape: &Shape, user: &str) -> Vec<String> {
+    let mut said = vec![];
+    let templates = shape.written().count();
+    if templates > 1 {
+        said.push(format!("only the first of {templates} templates is tried"));
+    }
+    let named = shape.who.users.len() + shape.who.groups.len();
+    if named > 1 {
+        said.push(format!("only {user} is tried; `match` names {named} users and groups"));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests;

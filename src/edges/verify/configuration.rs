@@ -13,8 +13,8 @@ const CHECK: &str = "configuration";
 pub(super) const PATH: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
-/// Terms that a platform adds to every namespace selector, and that nobody but the platform can
-/// use to get out: AKS's Admissions Enforcer.
+/// Terms that AKS's Admissions Enforcer adds to every namespace selector. Elsewhere, and where the
+/// component `aks` keeps it away, they are a way out for whoever may label a namespace.
 fn platform_terms() -> [Value; 3] {
     [
         json!({"key": "control-plane", "operator": "NotIn", "values": ["true"]}),
@@ -41,16 +41,23 @@ pub(super) async fn look(verification: &Verification<'_>) -> (Vec<Line>, Option<
         return (vec![Line::failed(CHECK, message, fix)], None);
     };
     let rendered = rendered(verification);
-    let differences = differences(&rendered, &live);
+    let allowed = verification.allow_aks_terms;
+    let differences = differences(&rendered, &live, allowed);
+    let terms = platform_terms_in(&live);
+    let fix = match terms[..] {
+        [_, ..] if !allowed => {
+            "if the Admissions Enforcer of AKS added the terms on `control-plane` and `kubernetes.azure.com/managedby`, keep it away with manifests/components/aks, or say --allow-aks-terms; else somebody opened a way out: apply what `jobshape render` prints"
+        }
+        _ => fix,
+    };
     let line = if differences.is_empty() {
         Line::ok(CHECK, format!("{name} is what the shapes render"))
     } else {
         let message = format!("{name} is not what the shapes render");
         Line::failed(CHECK, message, fix).with(differences)
     };
-    let terms = platform_terms_in(&live);
     let mut lines = vec![line];
-    if !terms.is_empty() {
+    if allowed && !terms.is_empty() {
         let message = "a platform added terms to the namespace selectors";
         lines.push(Line::note(CHECK, message).with(terms));
     }
@@ -74,7 +81,7 @@ fn named<'v>(webhooks: &'v [Value], name: &Value) -> Option<&'v Value> {
     webhooks.iter().find(|webhook| &webhook["name"] == name)
 }
 
-fn differences(rendered: &Value, live: &Value) -> Vec<String> {
+fn differences(rendered: &Value, live: &Value, allow_aks_terms: bool) -> Vec<String> {
     let (wanted, found) = (webhooks(rendered), webhooks(live));
     let mut differences = vec![];
     for webhook in found {
@@ -86,20 +93,27 @@ fn differences(rendered: &Value, live: &Value) -> Vec<String> {
         let name = webhook["name"].as_str().unwrap_or_default();
         match named(found, &webhook["name"]) {
             None => differences.push(format!("the entry {name} is missing")),
-            Some(live) => compare(name, &plain(webhook), &plain(live), &mut differences),
+            Some(live) => compare(
+                name,
+                &plain(webhook, false),
+                &plain(live, allow_aks_terms),
+                &mut differences,
+            ),
         }
     }
     differences
 }
 
 /// An entry without what somebody else has to say, and without what a server fills in with nothing.
-fn plain(webhook: &Value) -> Value {
+fn plain(webhook: &Value, allow_aks_terms: bool) -> Value {
     let mut webhook = webhook.clone();
     if let Some(client) = webhook["clientConfig"].as_object_mut() {
         client.remove("caBundle");
     }
     let terms = platform_terms();
-    if let Some(expressions) = webhook["namespaceSelector"]["matchExpressions"].as_array_mut() {
+    if allow_aks_terms
+        && let Some(expressions) = webhook["namespaceSelector"]["matchExpressions"].as_array_mut()
+    {
         expressions.retain(|expression| !terms.contains(expression));
     }
     if let Some(fields) = webhook.as_object_mut() {
@@ -170,6 +184,10 @@ mod tests {
     use super::*;
 
     fn one(change: impl FnOnce(&mut Value)) -> Vec<String> {
+        allowing(false, change)
+    }
+
+    fn allowing(aks: bool, change: impl FnOnce(&mut Value)) -> Vec<String> {
         let wanted = json!({"webhooks": [{
             "name": "enforce.jobshape.dev",
             "clientConfig": {"service": {"name": "jobshape", "port": 443}},
@@ -182,21 +200,22 @@ mod tests {
         live["webhooks"][0]["objectSelector"] = json!({});
         live["webhooks"][0]["clientConfig"]["caBundle"] = json!("eA==");
         change(&mut live["webhooks"][0]);
-        differences(&wanted, &live)
+        differences(&wanted, &live, aks)
     }
 
     #[test]
     fn what_others_write_and_what_says_nothing_is_no_difference() {
         assert_eq!(one(|_| {}), [""; 0]);
         assert_eq!(one(|w| w["rules"][0]["resources"] = json!(["cronjobs", "jobs"])), [""; 0]);
-        let aks = json!({"key": "control-plane", "operator": "NotIn", "values": ["true"]});
+        let aks = || json!({"key": "control-plane", "operator": "NotIn", "values": ["true"]});
         let add = |w: &mut Value, term: Value| {
             let terms = w["namespaceSelector"]["matchExpressions"].as_array_mut().unwrap();
             terms.push(term);
         };
-        assert_eq!(one(|w| add(w, aks)), [""; 0]);
+        assert_eq!(allowing(true, |w| add(w, aks())), [""; 0]);
+        assert_eq!(one(|w| add(w, aks())).len(), 1);
         let mine = json!({"key": "mine", "operator": "DoesNotExist"});
-        assert_eq!(one(|w| add(w, mine)).len(), 1);
+        assert_eq!(allowing(true, |w| add(w, mine)).len(), 1);
     }
 
     #[test]

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+use time::format_description::well_known::Rfc3339;
+use time::{Duration, OffsetDateTime};
+
 use super::service::{Endpoints, endpoints};
 use super::{Verification, items, listed, unknown};
 use crate::edges::cluster::replica::{ANNOTATION, LABEL, LABEL_VALUE, Report, name};
@@ -9,10 +13,23 @@ use crate::formats::report::verified::Line;
 
 const CHECK: &str = "replicas";
 
+/// So far two clocks may be apart, and so late a write may come.
+const SKEW: Duration = Duration::MINUTE;
+
+/// What a Pod's Lease holds.
+#[derive(Debug, PartialEq)]
+enum Said {
+    /// What it serves.
+    Now(Report),
+    /// What somebody served once, and why it counts for nothing.
+    Before(String),
+    Nothing,
+}
+
 /// Also what they say, by Pod.
 pub(super) async fn look(verification: &Verification<'_>) -> (Vec<Line>, BTreeMap<String, Report>) {
     let none = BTreeMap::new();
-    let Endpoints { ready, unready } = match endpoints(verification).await {
+    let Endpoints { ready, unready, uids } = match endpoints(verification).await {
         Ok(endpoints) => endpoints,
         Err(error) => return (vec![unknown(CHECK, "the endpoints of the Service", &error)], none),
     };
@@ -25,19 +42,32 @@ pub(super) async fn look(verification: &Verification<'_>) -> (Vec<Line>, BTreeMa
         Ok(leases) => leases,
         Err(error) => return (vec![unknown(CHECK, "what the replicas say", &error)], none),
     };
-    let said = |pod: &String| {
-        let lease = items(&leases).iter().find(|lease| lease["metadata"]["name"] == name(pod))?;
-        let text = lease["metadata"]["annotations"][ANNOTATION].as_str()?;
-        serde_json::from_str::<Report>(text).ok()
-    };
-    let mut reports = BTreeMap::new();
     let mut lines = vec![];
+    let now = match verification.date().await {
+        Some(now) => now,
+        None => {
+            let message = "the API server does not say what time it is; how old a report is goes by the clock here";
+            lines.push(Line::note(CHECK, message));
+            OffsetDateTime::now_utc()
+        }
+    };
+    let said = |pod: &String| said(items(&leases), pod, uids.get(pod).map(String::as_str), now);
+    let mut reports = BTreeMap::new();
     let (mut good, mut silent) = (vec![], vec![]);
     let wanted = verification.wanted();
     for pod in &ready {
-        let Some(report) = said(pod) else {
-            silent.push(pod.clone());
-            continue;
+        let report = match said(pod) {
+            Said::Now(report) => report,
+            Said::Before(why) => {
+                let fix =
+                    "see why it does not renew its Lease: jobshape_publish_failing, and its log";
+                lines.push(Line::failed(CHECK, format!("{pod} {why}"), fix));
+                continue;
+            }
+            Said::Nothing => {
+                silent.push(pod.clone());
+                continue;
+            }
         };
         let wrong = differences(&wanted, &report);
         if wrong.is_empty() {
@@ -73,14 +103,43 @@ pub(super) async fn look(verification: &Verification<'_>) -> (Vec<Line>, BTreeMa
 }
 
 /// One that is not asked. What it says itself is the reason; without that it may be on its way.
-fn not_ready(pod: &str, report: Option<Report>) -> Line {
-    match report.and_then(|report| report.not_ready) {
-        Some(reason) => {
+fn not_ready(pod: &str, said: Said) -> Line {
+    match said {
+        Said::Now(Report { not_ready: Some(reason), .. }) => {
             let fix = "see its log, and docs/runbook.md";
             Line::failed(CHECK, format!("{pod} is not ready: {reason}"), fix)
         }
-        None => Line::note(CHECK, format!("{pod} is not ready, and does not say why")),
+        _ => Line::note(CHECK, format!("{pod} is not ready, and does not say why")),
     }
+}
+
+/// What is in the Lease of a Pod, if it is this Pod's and was renewed in time.
+fn said(leases: &[Value], pod: &str, uid: Option<&str>, now: OffsetDateTime) -> Said {
+    let Some(lease) = leases.iter().find(|lease| lease["metadata"]["name"] == name(pod)) else {
+        return Said::Nothing;
+    };
+    let text = lease["metadata"]["annotations"][ANNOTATION].as_str();
+    let Some(report) = text.and_then(|text| serde_json::from_str::<Report>(text).ok()) else {
+        return Said::Nothing;
+    };
+    let written = lease["spec"]["renewTime"].as_str().unwrap_or("no known time");
+    let owners = lease["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let is_owner = |uid: &str| owners.clone().any(|owner| owner["uid"] == uid);
+    if uid.is_some_and(|uid| !is_owner(uid)) {
+        let why =
+            format!("says nothing: another Pod of that name said last at {written} what it serves");
+        return Said::Before(why);
+    }
+    let renewed = OffsetDateTime::parse(written, &Rfc3339).ok();
+    let lasts = lease["spec"]["leaseDurationSeconds"].as_i64().map(Duration::seconds);
+    let is_fresh = renewed.zip(lasts).is_some_and(|(renewed, lasts)| {
+        (-SKEW..=lasts.saturating_add(SKEW)).contains(&(now - renewed))
+    });
+    if is_fresh {
+        return Said::Now(report);
+    }
+    let now = now.format(&Rfc3339).unwrap_or_default();
+    Said::Before(format!("said last at {written} what it serves; now it is {now}"))
 }
 
 impl Verification<'_> {
@@ -128,11 +187,40 @@ mod tests {
     #[test]
     fn why_one_is_not_ready_is_what_it_says() {
         let reason = Some("the certificate ended at noon".to_owned());
-        let line = not_ready("a", Some(Report { not_ready: reason, ..Report::default() }));
+        let line = not_ready("a", Said::Now(Report { not_ready: reason, ..Report::default() }));
         assert!(line.is_failed());
         assert_eq!(line.message, "a is not ready: the certificate ended at noon");
-        assert!(!not_ready("a", Some(Report::default())).is_failed());
-        assert!(!not_ready("a", None).is_failed());
+        assert!(!not_ready("a", Said::Now(Report::default())).is_failed());
+        assert!(!not_ready("a", Said::Nothing).is_failed());
+    }
+
+    #[test]
+    fn a_report_that_is_old_or_of_another_pod_is_none() {
+        let report = serde_json::to_string(&Report::default()).unwrap();
+        let lease = serde_json::json!({
+            "metadata": {
+                "name": name("a"),
+                "annotations": {ANNOTATION: report},
+                "ownerReferences": [{"kind": "Pod", "name": "a", "uid": "u"}],
+            },
+            "spec": {"leaseDurationSeconds": 180, "renewTime": "2027-01-15T08:00:00.000007Z"},
+        });
+        let at = |text: &str, uid| {
+            let now = OffsetDateTime::parse(text, &Rfc3339).unwrap();
+            said(std::slice::from_ref(&lease), "a", uid, now)
+        };
+        let fresh = Said::Now(Report::default());
+        for time in ["2027-01-15T07:59:30Z", "2027-01-15T08:00:30Z", "2027-01-15T08:04:00Z"] {
+            assert_eq!(at(time, Some("u")), fresh);
+            assert_eq!(at(time, None), fresh);
+        }
+        for time in ["2027-01-15T07:58:30Z", "2027-01-15T08:04:01Z", "2027-02-15T08:00:00Z"] {
+            let Said::Before(why) = at(time, Some("u")) else { panic!("{time}") };
+            assert!(why.starts_with("said last at 2027-01-15T08:00:00.000007Z"), "{why}");
+        }
+        let Said::Before(why) = at("2027-01-15T08:00:30Z", Some("v")) else { panic!() };
+        assert!(why.contains("another Pod of that name"), "{why}");
+        assert_eq!(said(&[], "a", None, OffsetDateTime::UNIX_EPOCH), Said::Nothing);
     }
 
     #[test]

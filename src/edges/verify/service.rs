@@ -1,6 +1,6 @@
 //! Is there somebody behind the Service that the configuration names?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -57,6 +57,8 @@ pub(super) struct Endpoints {
     pub ready: Vec<String>,
     /// Those that should be, and are not: neither ready nor about to end.
     pub unready: Vec<String>,
+    /// The uid of each Pod, where it is said: one of the same name may have been before it.
+    pub uids: BTreeMap<String, String>,
 }
 
 /// What the EndpointSlices say.
@@ -73,9 +75,13 @@ fn sorted(slices: &[Value]) -> Endpoints {
     let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array()).flatten();
     // A Pod of two address families is in two slices.
     let (mut ready, mut unready) = (BTreeSet::new(), BTreeSet::new());
+    let mut uids = BTreeMap::new();
     for endpoint in endpoints {
         let pod = endpoint["targetRef"]["name"].as_str();
         let Some(name) = pod.or_else(|| endpoint["addresses"][0].as_str()) else { continue };
+        if let Some(uid) = endpoint["targetRef"]["uid"].as_str() {
+            uids.insert(name.to_owned(), uid.to_owned());
+        }
         let conditions = &endpoint["conditions"];
         // Not said is ready, and not about to end (discovery/v1 EndpointConditions).
         if conditions["ready"] != false {
@@ -85,7 +91,8 @@ fn sorted(slices: &[Value]) -> Endpoints {
         }
     }
     unready.retain(|name| !ready.contains(name));
-    Endpoints { ready: ready.into_iter().collect(), unready: unready.into_iter().collect() }
+    let (ready, unready) = (ready.into_iter().collect(), unready.into_iter().collect());
+    Endpoints { ready, unready, uids }
 }
 
 #[cfg(test)]
@@ -103,6 +110,7 @@ mod tests {
                 of("b", json!({"ready": true})),
                 of("c", json!({"ready": false})),
                 of("d", json!({"ready": false, "terminating": true})),
+                {"addresses": ["10.0.0.9"], "targetRef": {"name": "a", "uid": "u"}},
                 {"addresses": ["10.0.0.9"]},
             ]}),
             json!({"endpoints": [of("b", json!({"ready": true}))]}),
@@ -111,5 +119,6 @@ mod tests {
         let endpoints = sorted(&slices);
         assert_eq!(endpoints.ready, ["10.0.0.9", "a", "b"]);
         assert_eq!(endpoints.unready, ["c"]);
+        assert_eq!(endpoints.uids, BTreeMap::from([("a".to_owned(), "u".to_owned())]));
     }
 }

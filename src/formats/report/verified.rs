@@ -113,12 +113,13 @@ pub fn human(line: &Line, style: Style) -> String {
     text
 }
 
-/// What stands below all lines.
+/// What stands below all lines. `enforced`: whether these shapes refuse anything.
 #[must_use]
-pub fn summary(lines: &[Line], style: Style) -> String {
+pub fn summary(lines: &[Line], enforced: bool, style: Style) -> String {
     let count = |status: Status| lines.iter().filter(|line| line.status == status).count();
     let text = match (count(Status::Failed), count(Status::Unknown)) {
-        (0, 0) => "the boundary is live",
+        (0, 0) if enforced => "the boundary is live",
+        (0, 0) => "all is as these shapes say, and nothing is enforced",
         (_, 0) => "the boundary is not what these shapes say",
         (_, _) => "not everything could be looked at: this proves nothing",
     };
@@ -134,12 +135,34 @@ pub fn summary(lines: &[Line], style: Style) -> String {
     format!("\n{text}: {ok} ok, {note} to be known, {failed} failed, {unknown} unknown\n")
 }
 
-/// All of it for programs.
+/// All of it for programs. `enforced`: as in [`summary`]. What refuses nothing is no live boundary.
 ///
 /// # Errors
 /// None that could happen to these types.
-pub fn json(lines: &[Line]) -> Result<String, serde_json::Error> {
+pub fn json(lines: &[Line], enforced: bool) -> Result<String, serde_json::Error> {
     let status = exit_status(lines);
-    let whole = serde_json::json!({"lines": lines, "live": status == 0});
+    let whole =
+        serde_json::json!({"lines": lines, "live": status == 0 && enforced, "enforced": enforced});
     Ok(serde_json::to_string_pretty(&whole)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_refuses_nothing_is_not_live() {
+        let lines = [Line::ok("canary", "a")];
+        let said = |enforced| {
+            let whole: serde_json::Value =
+                serde_json::from_str(&json(&lines, enforced).unwrap()).unwrap();
+            (summary(&lines, enforced, Style::Plain), whole["live"].clone())
+        };
+        let (text, live) = said(false);
+        assert!(text.contains("nothing is enforced: 1 ok") && !text.contains("live"), "{text}");
+        assert_eq!(live, false);
+        let (text, live) = said(true);
+        assert!(text.contains("the boundary is live: 1 ok"), "{text}");
+        assert_eq!(live, true);
+    }
 }
