@@ -2,6 +2,7 @@
 //! with an installation that is live again, mended as its users would.
 
 use std::pin::Pin;
+use std::process::Command;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -38,6 +39,7 @@ pub const ALL: &[Situation] = &situations! {
     "no replica, and somebody who is exempt": nobody_there;
     "an authority that is injected late": late_authority;
     "a cloud that adds terms to selectors": terms_of_a_cloud;
+    "shapes that only warn, and a guard alone, known by their manifests": warned_and_guarded;
 };
 
 /// What becomes of a Job, in words and to be seen.
@@ -206,6 +208,49 @@ async fn terms_of_a_cloud(installation: &mut Installation) -> Result<(), Failure
         json!({"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [GOVERNED]});
     add(installation, away).await?;
     installation.until_said("namespaces", "does not send pm-agent").await?;
+    installation.apply_again()
+}
+
+const GUARD: &str = "apiVersion: jobshape.dev/v1alpha1
+kind: JobShape
+metadata: {name: guard}
+spec:
+  match: {namespaces: [pm-agent]}
+  rules:
+  - {name: network, select: [$.spec.template.spec.hostNetwork], must: {const: false}, absent: true}
+";
+
+async fn warned_and_guarded(installation: &mut Installation) -> Result<(), Failure> {
+    let folder = tempfile::tempdir().map_err(Failure::during("making a folder"))?;
+    let [guard, stream] = ["guard.yaml", "stream.yaml"]
+        .map(|name| folder.path().join(name).to_string_lossy().into_owned());
+    std::fs::write(&guard, GUARD).map_err(Failure::during("writing a guard"))?;
+    let before = installation.shapes.clone();
+    let warn = ["--shapes", &before[0], "--action", "Warn"];
+    let alone = ["--shapes", &guard];
+    installation.flags =
+        ["--as", "system:serviceaccount:pm-agent:pm-agent"].map(str::to_owned).into();
+    for (arguments, said) in [
+        (&warn[..], "a tampered one gets its warning; nothing is enforced"),
+        (&alone, "tampered ones are refused by it: 1"),
+    ] {
+        let mut render = Command::new(env!("CARGO_BIN_EXE_jobshape"));
+        render.current_dir(env!("CARGO_MANIFEST_DIR")).arg("render").args(arguments);
+        let rendered = render.output().map_err(Failure::during("rendering"))?.stdout;
+        let text = String::from_utf8_lossy(&rendered);
+        std::fs::write(&stream, &*text).map_err(Failure::during("writing manifests"))?;
+        installation.cluster.kubectl_with(&["apply", "-f", "-"], &text)?;
+        installation.shapes = vec![stream.clone()];
+        let is_proved = |answer: &Answer| {
+            answer.status == 0
+                && answer.lines.iter().any(|(check, status, text)| {
+                    check == "canary" && status == "ok" && text.contains(said)
+                })
+        };
+        installation.until(said, is_proved).await?;
+    }
+    installation.shapes = before;
+    installation.flags.clear();
     installation.apply_again()
 }
 

@@ -190,7 +190,7 @@ impl Canary<'_> {
         let titles = tampered.iter().map(|(one, _)| format!("refused: one that {}", one.title));
         let details = titles.chain(not_tried(self.shape, user)).collect();
         let count = tampered.len();
-        let message = format!("{about}: {begin}{count} tampered ones are refused by it");
+        let message = format!("{about}: {begin}tampered ones are refused by it: {count}");
         Ok(Line::ok(CHECK, message).with(details))
     }
 
