@@ -74,6 +74,17 @@ impl Answer {
     }
 }
 
+/// Success or refusal; no answer is a refusal too.
+fn accepted(sent: Result<Answer, Failure>) -> Result<Accepted, Refusal> {
+    sent.map_err(|failure| Refusal {
+        code: 0,
+        reason: String::new(),
+        message: failure.to_string(),
+        warnings: Vec::new(),
+    })
+    .and_then(Answer::into_result)
+}
+
 /// One identity's connection to the server. It belongs to the tokio runtime it was opened on.
 #[derive(Clone)]
 pub struct Session {
@@ -144,30 +155,14 @@ impl Session {
             _ => "application/json",
         };
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        match self.send(method, path_and_query, content_type, body).await {
-            Ok(answer) => answer.into_result(),
-            Err(failure) => Err(Refusal {
-                code: 0,
-                reason: String::new(),
-                message: failure.to_string(),
-                warnings: Vec::new(),
-            }),
-        }
+        accepted(self.send(method, path_and_query, content_type, body).await)
     }
 
     /// Applies an object on the server's side, as whoever the query's `fieldManager` names.
     pub async fn apply(&self, path_and_query: &str, object: &Value) -> Result<Accepted, Refusal> {
         let body = object.to_string().into_bytes();
         let sent = self.send(Method::PATCH, path_and_query, "application/apply-patch+yaml", body);
-        match sent.await {
-            Ok(answer) => answer.into_result(),
-            Err(failure) => Err(Refusal {
-                code: 0,
-                reason: String::new(),
-                message: failure.to_string(),
-                warnings: Vec::new(),
-            }),
-        }
+        accepted(sent.await)
     }
 
     /// Creates a Job.

@@ -132,7 +132,8 @@ impl<'a> Alternatives<'a> {
                 Some(before) => found.and(self.musts(*candidate, before, None)),
                 None => found,
             };
-            fitted |= self.fits(candidate, &found) || self.fitted_as_child(*candidate, old, kept);
+            fitted |=
+                self.fits(candidate, &found) || self.fitted_as_child(*candidate, old, before, kept);
             let mut walk = self.walk(*candidate, new, kept);
             let was_there = Before::new(had, &difference, new);
             if !was_there.had.is_empty() {
@@ -179,19 +180,22 @@ impl<'a> Alternatives<'a> {
 
     /// Whether the old object fits as a Job that stands there as the CronJob controller made it.
     /// Whoever takes away what says so has not made it a Job that never fitted.
-    fn fitted_as_child(&self, candidate: Candidate<'_>, old: &Node<'_>, kept: Origin) -> bool {
+    fn fitted_as_child(
+        &self,
+        candidate: Candidate<'_>,
+        old: &Node<'_>,
+        before: Option<&Whole<'_>>,
+        kept: Origin,
+    ) -> bool {
         if candidate.template.of != Of::Child || kept == Origin::Kept {
             return false;
         }
         let mut walk = self.walk(candidate, old, Origin::Kept);
         walk.job();
         let found = walk.finish();
-        let found = match candidate.shape.has_musts() {
-            true => {
-                let whole = Whole::new(candidate.template.api, self.kind, old, self.namespace);
-                found.and(self.musts(candidate, &whole, None))
-            }
-            false => found,
+        let found = match before {
+            Some(before) => found.and(self.musts(candidate, before, None)),
+            None => found,
         };
         self.fits(&candidate, &found)
     }

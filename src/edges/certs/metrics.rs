@@ -1,9 +1,9 @@
 //! Every metric of the rotator.
 
-use prometheus::core::Collector;
-use prometheus::{Encoder, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder};
+use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
 use super::state::Step;
+use crate::edges::serve::metrics::{encode, put};
 
 /// The registry and the handles into it.
 pub struct Metrics {
@@ -88,16 +88,6 @@ impl Metrics {
     /// # Errors
     /// Whatever the encoder says.
     pub fn text(&self) -> Result<Vec<u8>, prometheus::Error> {
-        let mut text = Vec::new();
-        TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
-        Ok(text)
+        encode(&self.registry)
     }
-}
-
-fn put<C: Collector + Clone + 'static>(
-    registry: &Registry,
-    metric: C,
-) -> Result<C, prometheus::Error> {
-    registry.register(Box::new(metric.clone()))?;
-    Ok(metric)
 }

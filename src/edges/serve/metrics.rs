@@ -86,14 +86,25 @@ impl Metrics {
         self.reviews.set_today(now);
         self.process.look();
         self.reloads.look();
-        let mut text = Vec::new();
-        TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
-        Ok(text)
+        encode(&self.registry)
     }
 }
 
+/// All of a registry in the Prometheus text format.
+///
+/// # Errors
+/// Whatever the encoder says.
+pub(crate) fn encode(registry: &Registry) -> Result<Vec<u8>, prometheus::Error> {
+    let mut text = Vec::new();
+    TextEncoder::new().encode(&registry.gather(), &mut text)?;
+    Ok(text)
+}
+
 /// Registers a metric and hands it back.
-fn put<C: Collector + Clone + 'static>(
+///
+/// # Errors
+/// A name that is taken, or that Prometheus does not have.
+pub(crate) fn put<C: Collector + Clone + 'static>(
     registry: &Registry,
     metric: C,
 ) -> Result<C, prometheus::Error> {
