@@ -11,6 +11,7 @@ use thiserror::Error;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+pub mod dry_run;
 pub mod replica;
 
 /// Longer than any answer takes; a cluster that does not answer must not keep anybody.

@@ -4,20 +4,22 @@
 use serde_json::json;
 
 use self::made_up::{Candidate, changed};
-use self::sender::{Answer, Sender};
 use super::{Verification, unknown};
 use crate::core::judge::{Request, Verdict, VerdictKind};
 use crate::core::shape::Shape;
 use crate::core::shape::document::Operation;
 use crate::core::shape::identities::Named;
 use crate::core::tree::Node;
+use crate::edges::cluster::dry_run::{Answer, DryRuns};
 use crate::formats::report::refusal;
 use crate::formats::report::verified::{Line, Status};
 
 mod made_up;
-mod sender;
 
 const CHECK: &str = "canary";
+
+/// In the field manager's name.
+const CREATED_BY: &str = "verify";
 
 /// Enough to see that it is no accident.
 const TAMPERED: usize = 3;
@@ -69,21 +71,22 @@ impl Canary<'_> {
             let message = format!("{about}: {user} is exempt from it, which proves nothing");
             return Err(unproved(message, "name whoever really submits with --as USER"));
         }
-        let sender = Sender::new(self.verification.config, self.submitter, self.namespace)
-            .map_err(|error| unknown(CHECK, "the answer to a dry run", &error))?;
+        let dry_runs =
+            DryRuns::new(self.verification.config, self.submitter, self.namespace, CREATED_BY)
+                .map_err(|error| unknown(CHECK, "the answer to a dry run", &error))?;
         let (candidates, begin) = if shape.is_guard() {
             (self.against_guards(), String::new())
         } else {
             let filled = self.filled(shape).map_err(|why| {
                 Line::failed(CHECK, format!("{about}: {why}"), "see jobshape fill")
             })?;
-            self.admitted(&sender, &filled).await?;
+            self.admitted(&dry_runs, &filled).await?;
             (changed(&filled), format!("the filled template is admitted as {user}, "))
         };
         let line = if shape.enforces() {
-            self.refused(&sender, &candidates, &begin).await?
+            self.refused(&dry_runs, &candidates, &begin).await?
         } else {
-            self.warned(&sender, &candidates, &begin).await?
+            self.warned(&dry_runs, &candidates, &begin).await?
         };
         Ok(line)
     }
@@ -97,8 +100,8 @@ impl Canary<'_> {
         Ok(Candidate { title, kind: template.of.kind(), object })
     }
 
-    async fn admitted(&self, sender: &Sender, filled: &Candidate) -> Result<(), Line> {
-        match sender.send(filled).await {
+    async fn admitted(&self, dry_runs: &DryRuns, filled: &Candidate) -> Result<(), Line> {
+        match dry_runs.create(&filled.object).await {
             Answer::Admitted(_) => Ok(()),
             Answer::Refused(said) => {
                 let (about, user) = (self.about(), self.submitter.requester().user);
@@ -147,7 +150,7 @@ impl Canary<'_> {
 
     async fn refused(
         &self,
-        sender: &Sender,
+        dry_runs: &DryRuns,
         candidates: &[Candidate],
         begin: &str,
     ) -> Result<Line, Line> {
@@ -165,7 +168,7 @@ impl Canary<'_> {
         }
         for (candidate, speaker) in &tampered {
             let title = &candidate.title;
-            match sender.send(candidate).await {
+            match dry_runs.create(&candidate.object).await {
                 Answer::Refused(said) if said.contains(&format!("jobshape: {speaker} refused")) => {
                 }
                 Answer::Refused(said) => {
@@ -197,7 +200,7 @@ impl Canary<'_> {
     /// Where nothing is refused, a warning is all that whoever sends a Job gets to see.
     async fn warned(
         &self,
-        sender: &Sender,
+        dry_runs: &DryRuns,
         candidates: &[Candidate],
         begin: &str,
     ) -> Result<Line, Line> {
@@ -215,7 +218,7 @@ impl Canary<'_> {
             return Ok(Line::note(CHECK, message).with(not_tried(self.shape, user)));
         };
         let title = &candidate.title;
-        match sender.send(candidate).await {
+        match dry_runs.create(&candidate.object).await {
             Answer::Admitted(warnings) if warnings.iter().any(|text| text.contains(&by)) => {
                 let message =
                     format!("{about}: {begin}a tampered one gets its warning; nothing is enforced");

@@ -1,32 +1,42 @@
-//! Dry runs, sent as somebody.
+//! Jobs sent as somebody and as dry runs: the API server asks its webhooks and stores nothing.
 
 use kube::client::Body;
 use kube::{Client, Config};
 use serde_json::Value;
 
-use super::made_up::Candidate;
 use crate::core::shape::identities::Named;
 
 /// What became of one.
-pub(super) enum Answer {
+#[derive(Debug)]
+pub enum Answer {
     /// It would be stored; with the warnings that came along.
     Admitted(Vec<String>),
+    /// It would not, with the server's message.
     Refused(String),
+    /// Nobody answered, or not about this.
     None(kube::Error),
 }
 
-/// Sends dry runs to a namespace.
-pub(super) struct Sender {
+/// Sends dry runs to a namespace, under somebody's name and under that of the verb that sends them.
+#[derive(Clone)]
+pub struct DryRuns {
     client: Client,
     namespace: String,
+    verb: &'static str,
 }
 
-impl Sender {
-    pub(super) fn new(
+impl DryRuns {
+    /// Those of a submitter; whoever `config` stands for has to be allowed to impersonate them. `verb`
+    /// ends the field manager's name, `jobshape-VERB`.
+    ///
+    /// # Errors
+    /// A configuration that no client can be made of.
+    pub fn new(
         config: &Config,
         submitter: &Named,
         namespace: &str,
-    ) -> Result<Sender, kube::Error> {
+        verb: &'static str,
+    ) -> Result<DryRuns, kube::Error> {
         let mut config = config.clone();
         let requester = submitter.requester();
         config.auth_info.impersonate = Some(requester.user.to_owned());
@@ -36,20 +46,21 @@ impl Sender {
         };
         let groups = submitter.groups().iter().filter(is_said).cloned();
         config.auth_info.impersonate_groups = Some(groups.collect());
-        Ok(Sender { client: Client::try_from(config)?, namespace: namespace.to_owned() })
+        Ok(DryRuns { client: Client::try_from(config)?, namespace: namespace.to_owned(), verb })
     }
 
-    pub(super) async fn send(&self, candidate: &Candidate) -> Answer {
-        self.answer(candidate).await.unwrap_or_else(Answer::None)
+    /// The creation of a Job or, if that is its `kind`, of a CronJob.
+    pub async fn create(&self, object: &Value) -> Answer {
+        self.answer(object).await.unwrap_or_else(Answer::None)
     }
 
-    async fn answer(&self, candidate: &Candidate) -> Result<Answer, kube::Error> {
-        let resource = if candidate.kind == "CronJob" { "cronjobs" } else { "jobs" };
+    async fn answer(&self, object: &Value) -> Result<Answer, kube::Error> {
+        let resource = if object["kind"] == "CronJob" { "cronjobs" } else { "jobs" };
         let path = format!(
-            "/apis/batch/v1/namespaces/{}/{resource}?dryRun=All&fieldManager=jobshape-verify",
-            self.namespace
+            "/apis/batch/v1/namespaces/{}/{resource}?dryRun=All&fieldManager=jobshape-{}",
+            self.namespace, self.verb
         );
-        let body = Body::from(candidate.object.to_string().into_bytes());
+        let body = Body::from(object.to_string().into_bytes());
         let request = axum::http::Request::post(path).header("Content-Type", "application/json");
         let request = request.body(body).map_err(kube::Error::HttpError)?;
         // As it is: the warnings are in its head.
